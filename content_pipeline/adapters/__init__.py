@@ -1,0 +1,1 @@
+"""Everything outside: model providers, content systems, hooks. Each folder implements one port."""

@@ -1,0 +1,1 @@
+"""Where pages are published: one module per kind of content management system."""

@@ -1,0 +1,1 @@
+"""What is told after pages of a site changed: one module per kind of listener."""

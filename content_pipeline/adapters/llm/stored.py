@@ -1,0 +1,67 @@
+"""What a listing of stored completions says about one attempt.
+
+What belongs here: judging a parsed listing. Only an empty list that was asked for by our attempt
+id proves absence: a server that ignores the filter lists other people's answers.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from content_pipeline.adapters.llm.envelope import parse_json
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.ports import GenerationLookUp, RawResponse, Verdict
+
+ATTEMPT_KEY = "attempt_id"
+PAGE_JOB_KEY = "page_job_id"
+"""Keys of the metadata sent with a call; visible in the provider's own list of completions."""
+
+
+def judge_listing(body: bytes, attempt_id: str, *, service: str) -> GenerationLookUp:
+    """Present, absent or unknown, from the ``body`` of a 200 of the list endpoint.
+
+    Of several completions of one attempt (an intermediary repeated the call) the first counts.
+    """
+    items = _items(body)
+    if items is None:
+        return unknown(f"{service}: the listing of stored completions cannot be read")
+    ours = [item for item in items if _attempt_of(item) == attempt_id]
+    if ours:
+        return GenerationLookUp(verdict=Verdict.PRESENT, raw=_as_answer(ours[0]))
+    if items:
+        return unknown(
+            f"{service}: it lists completions of other attempts, so it ignores the filter "
+            "and its listing proves nothing"
+        )
+    return GenerationLookUp(verdict=Verdict.ABSENT)
+
+
+def unknown(message: str) -> GenerationLookUp:
+    """No verdict, for a reason on the provider's side."""
+    return GenerationLookUp(
+        verdict=Verdict.UNKNOWN,
+        failure=Failure(failure_class=FailureClass.TRANSIENT, message=message),
+    )
+
+
+def _items(body: bytes) -> list[Any] | None:
+    try:
+        document = parse_json(body)
+    except ValueError:
+        return None
+    items = document.get("data") if isinstance(document, Mapping) else None
+    return items if isinstance(items, list) else None
+
+
+def _attempt_of(item: Any) -> object:
+    metadata = item.get("metadata") if isinstance(item, Mapping) else None
+    return metadata.get(ATTEMPT_KEY) if isinstance(metadata, Mapping) else None
+
+
+def _as_answer(item: Mapping[str, Any]) -> RawResponse:
+    """The stored completion as if it had come as the answer to the call."""
+    return RawResponse(
+        status=200,
+        headers={"content-type": "application/json"},
+        body=json.dumps(item).encode(),
+    )

@@ -1,0 +1,1 @@
+"""Pure decisions: no clock, network, database, file or Dagster is touched below this package."""

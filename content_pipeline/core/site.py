@@ -1,0 +1,175 @@
+"""A site as its owners declare it: where topics come from, how pages are made, where they go.
+
+What belongs here: the settings model, one field per decision of a content team, with defaults,
+bounds and plain-words descriptions. Reading the file and resolving its paths is ``config``'s.
+Credentials never stand here: fields that name one name the environment variable that holds it.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.retries import RetryPolicy
+from content_pipeline.core.validation import ArticleRules
+
+SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
+"""Also a Dagster asset-key part, group name and folder name, so lower case and short."""
+
+Provider = Literal[
+    "sandbox", "openai", "azure", "openrouter", "vllm", "ollama", "llama_cpp", "generic"
+]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TopicSource(_Settings):
+    """The table of topics and what its columns mean."""
+
+    table: Annotated[str | None, Field(description="CSV or Parquet file beside this file")] = None
+    query: Annotated[str | None, Field(description="SQL query, instead of a table")] = None
+    database_env: Annotated[
+        str | None, Field(description="variable with the database URL for `query`")
+    ] = None
+    id: Annotated[str, Field(description="column with the topic's stable id")]
+    name: Annotated[str, Field(description="column with the topic's name")]
+    path: Annotated[
+        str, Field(description="the page's path; {column} stands for a slug of that column")
+    ] = "/{name}/"
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.table is None) == (self.query is None):
+            raise ValueError("give either `table` (a file) or `query` (SQL), not both")
+        if (self.query is None) != (self.database_env is None):
+            raise ValueError("`query` and `database_env` go together")
+        if not (self.path.startswith("/") and self.path.endswith("/")):
+            raise ValueError("`path` must start with and end in a slash, e.g. /{name}/")
+        return self
+
+
+class ArticleSettings(_Settings):
+    """What an article is made from and must hold."""
+
+    prompt: Annotated[str, Field(description="Jinja template file beside this file")] = "prompt.md"
+    facts: Annotated[
+        dict[str, str], Field(min_length=1, description="column: label, in the order of the prompt")
+    ]
+    must_state: Annotated[
+        tuple[str, ...], Field(description="columns that are required and must be stated")
+    ] = ()
+    rules: ArticleRules = ArticleRules()
+
+    @model_validator(mode="after")
+    def _known_facts(self) -> Self:
+        unknown = sorted(set(self.must_state) - set(self.facts))
+        if unknown:
+            raise ValueError(
+                f"must_state names columns that are not in facts: {', '.join(unknown)}"
+            )
+        return self
+
+
+class Price(_Settings):
+    """Dollars per million tokens, for a model that the public price list does not know."""
+
+    input_usd_per_mtok: Annotated[Decimal, Field(ge=0)]
+    output_usd_per_mtok: Annotated[Decimal, Field(ge=0)]
+    cached_input_usd_per_mtok: Annotated[Decimal | None, Field(ge=0)] = None
+
+
+class SandboxSettings(_Settings):
+    """How the offline provider behaves."""
+
+    latency_median_s: Annotated[float, Field(ge=0, le=60)] = 0.05
+    latency_sigma: Annotated[float, Field(ge=0, le=3)] = 0.5
+    seed: int = 1
+
+
+class GenerationSettings(_Settings):
+    """The paid call."""
+
+    provider: Provider
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    max_output_tokens: Annotated[int, Field(ge=16, le=200_000)] = 3000
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    deadline_s: Annotated[float, Field(gt=0, le=3600, description="wall clock of one call")] = 120
+    answer_slack_s: Annotated[
+        float,
+        Field(ge=0, le=3600, description="how long a call may still finish after its deadline"),
+    ] = 60
+    in_flight: Annotated[int, Field(ge=1, le=256, description="calls at once per process")] = 8
+    api_key_env: str = "OPENAI_API_KEY"
+    base_url_env: str = "OPENAI_BASE_URL"
+    price: Price | None = None
+    sandbox: SandboxSettings = SandboxSettings()
+
+
+class FolderCMSSettings(_Settings):
+    """A folder that a web server or a browser shows as a site."""
+
+    kind: Literal["folder"] = "folder"
+    folder: Annotated[str, Field(description="relative to the project")]
+
+
+class Budgets(_Settings):
+    """Caps in dollars; a call that could pass one is not made."""
+
+    page_usd: Annotated[Decimal, Field(gt=0)] = Decimal("1")
+    site_day_usd: Annotated[Decimal, Field(gt=0)] = Decimal("50")
+
+
+class LaneSettings(_Settings):
+    """How workers hold pages and how long a run waits for them."""
+
+    lease_s: Annotated[
+        float, Field(ge=0.5, le=600, description="a dead worker's page is free after this")
+    ] = 15
+    patience_s: Annotated[
+        float,
+        Field(ge=0, le=3600, description="a run waits this long for a page; else a later run"),
+    ] = 60
+    publish_quiet_s: Annotated[
+        float, Field(ge=0, le=3600, description="longer than the CMS's longest request")
+    ] = 60
+
+
+class SiteSettings(_Settings):
+    """One site."""
+
+    site: Annotated[str, Field(pattern=SITE_NAME)]
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    base_url: Annotated[str, Field(description="canonical base, e.g. https://www.example.com")]
+    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
+    owner: Annotated[str, Field(description="team or person in charge, shown everywhere")] = ""
+    topics: TopicSource
+    article: ArticleSettings
+    generation: GenerationSettings
+    cms: FolderCMSSettings
+    budgets: Budgets = Budgets()
+    retries: dict[FailureClass, RetryPolicy] = {}
+    lane: LaneSettings = LaneSettings()
+
+    @field_validator("base_url")
+    @classmethod
+    def _absolute_base(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("base_url must be an absolute http(s) URL")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("base_url must hold no credentials, query or fragment")
+        return value.rstrip("/")
+
+    def url_of(self, path: str) -> str:
+        """The canonical absolute URL of ``path``."""
+        return self.base_url + path
+
+    @property
+    def model_identity(self) -> str:
+        """The model as it enters a page's identity: sandbox text is never taken for a model's."""
+        name = self.generation.model
+        return f"sandbox/{name}" if self.generation.provider == "sandbox" else name

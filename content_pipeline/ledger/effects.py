@@ -1,0 +1,167 @@
+"""Effects: one row for every outward intent (the outbox), keyed by the business operation.
+
+What belongs here: the publish effect of a page's revision, and the effects of a site (sitemap,
+index page) that follow from published pages. A site effect is wanted once however many pages ask
+for it: 10,000 publishes leave one pending row.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from content_pipeline.core.failures import Failure
+from content_pipeline.core.identity import publish_key
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.schema import EffectState, effect_numbers, effects, seconds_from_now
+
+PUBLISH = "publish"
+
+
+def begin_publish(connection: Connection, job: PageJob, *, request_hash: str) -> str:
+    """Record the intent to publish the job's revision; the effect's key is returned."""
+    assert job.revision is not None
+    key = publish_key(job.page_id, job.revision)
+    statement = upsert(effects).values(
+        effect_key=key,
+        site=job.site,
+        kind=PUBLISH,
+        page_id=job.page_id,
+        page_job_id=job.page_job_id,
+        revision=job.revision,
+        owner=job.owner,
+        request_hash=request_hash,
+        state=EffectState.IN_PROGRESS,
+        attempts=1,
+    )
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[effects.c.effect_key],
+            set_={
+                "state": EffectState.IN_PROGRESS,
+                "attempts": effects.c.attempts + 1,
+                "outcome": None,
+                "finished_at": None,
+                "updated_at": func.clock_timestamp(),
+            },
+        )
+    )
+    return key
+
+
+def finish(connection: Connection, key: str, *, outcome: str, result_reference: str) -> None:
+    """The effect is in place; ``outcome`` says how (created, replaced, confirmed …)."""
+    connection.execute(
+        update(effects)
+        .where(effects.c.effect_key == key)
+        .values(
+            state=EffectState.DONE,
+            outcome=outcome,
+            result_reference=result_reference,
+            failure_class=None,
+            failure_message=None,
+            finished_at=func.clock_timestamp(),
+            updated_at=func.clock_timestamp(),
+        )
+    )
+
+
+def mark(
+    connection: Connection,
+    key: str,
+    state: EffectState,
+    failure: Failure,
+    *,
+    wait_s: float = 0,
+    absent_looks: int | None = None,
+    unknown_looks: int | None = None,
+) -> None:
+    """The effect is not in place: pending again, uncertain, or failed for good."""
+    values: dict[str, object] = {
+        "state": state,
+        "outcome": None,
+        "failure_class": failure.failure_class,
+        "failure_message": failure.message,
+        "next_attempt_at": seconds_from_now(wait_s),
+        "updated_at": func.clock_timestamp(),
+    }
+    if absent_looks is not None:
+        values["absent_looks"] = absent_looks
+    if unknown_looks is not None:
+        values["unknown_looks"] = unknown_looks
+    connection.execute(update(effects).where(effects.c.effect_key == key).values(values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """How often the CMS was asked about an uncertain publish, by answer."""
+
+    absent: int
+    unknown: int
+
+
+def looks(connection: Connection, key: str) -> Looks:
+    """The looks so far at an uncertain publish."""
+    row = connection.execute(
+        select(effects.c.absent_looks, effects.c.unknown_looks).where(effects.c.effect_key == key)
+    ).one()
+    return Looks(absent=row.absent_looks, unknown=row.unknown_looks)
+
+
+def want_for_site(connection: Connection, site: str, kinds: tuple[str, ...], owner: str) -> None:
+    """Ask that a site's hooks be told of what this transaction publishes.
+
+    An effect already pending is touched, which locks it until this transaction ends: a dispatcher
+    that takes it therefore always sees the pages of everyone who relied on it.
+    """
+    for kind in sorted(kinds):
+        statement = upsert(effects).values(
+            effect_key=func.concat(f"site:{site}:{kind}:", effect_numbers.next_value()),
+            site=site,
+            kind=kind,
+            owner=owner,
+            state=EffectState.PENDING,
+        )
+        connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=[effects.c.site, effects.c.kind],
+                index_where=text("page_id IS NULL AND state = 'pending'"),
+                set_={"requested_at": func.clock_timestamp()},
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteEffect:
+    """One pending or interrupted announcement."""
+
+    effect_key: str
+    kind: str
+    attempts: int
+
+
+def take_site_effects(connection: Connection, site: str, stale_s: float) -> list[SiteEffect]:
+    """Take over what a site's hooks are to be told now.
+
+    Also what another dispatcher took more than ``stale_s`` seconds ago and never finished: telling
+    a hook twice is harmless, not telling it is not.
+    """
+    long_ago = seconds_from_now(-stale_s)
+    stale = and_(effects.c.state == EffectState.IN_PROGRESS, effects.c.updated_at < long_ago)
+    due = and_(
+        effects.c.state == EffectState.PENDING,
+        effects.c.next_attempt_at <= func.clock_timestamp(),
+    )
+    rows = connection.execute(
+        update(effects)
+        .where(effects.c.site == site, effects.c.page_id.is_(None), due | stale)
+        .values(
+            state=EffectState.IN_PROGRESS,
+            attempts=effects.c.attempts + 1,
+            updated_at=func.clock_timestamp(),
+        )
+        .returning(effects.c.effect_key, effects.c.kind, effects.c.attempts)
+    ).all()
+    return [
+        SiteEffect(effect_key=row.effect_key, kind=row.kind, attempts=row.attempts) for row in rows
+    ]

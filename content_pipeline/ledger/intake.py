@@ -1,0 +1,354 @@
+"""Intake: making the ledger want what the topic table says, all of it or nothing.
+
+What belongs here: one transaction that turns parsed rows into topics, pages and page jobs. Asking
+again for what is already wanted writes nothing. A row that cannot become a page becomes a failed
+page job with the reason, so that it is seen wherever pages are seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from content_pipeline.core import identity
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.states import PageJobState
+from content_pipeline.core.topics import RejectedRow, Topic
+from content_pipeline.ledger.jobs import move_resting
+from content_pipeline.ledger.schema import (
+    TopicStatus,
+    page_jobs,
+    pages,
+    rejected_rows,
+    sites,
+    topics,
+    transitions,
+)
+
+BATCH = 2_000
+"""Rows per statement: large enough to be fast, small enough for a bounded memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """What came of one intake."""
+
+    topic_keys: tuple[str, ...]
+    """All topics of the table that the ledger knows by key, refused ones included."""
+    wanted: int
+    """Page jobs that did not exist before or are wanted again."""
+    unchanged: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refused:
+    """A topic that must not be worked on, and why."""
+
+    key: str
+    row_number: int
+    name: str
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Who asks, and for which way of making pages."""
+
+    site: SiteSettings
+    generation_version: str
+    requested_by: str
+
+
+def take_in(
+    connection: Connection,
+    request: Request,
+    rows: Sequence[tuple[int, Topic]],
+    rejected: Sequence[RejectedRow],
+) -> Intake:
+    """Make the ledger want ``rows`` (row number, topic) and remember ``rejected``."""
+    site = request.site.site
+    _one_at_a_time(connection, request.site)
+    known = _known_topics(connection, site)
+    owners = _path_owners(connection, site)
+    accepted: list[tuple[int, Topic]] = []
+    refused = [_refused_row(row) for row in rejected if row.key is not None]
+    for number, topic in rows:
+        failure = _refusal(topic, known.get(topic.key), owners)
+        if failure is None:
+            owners[topic.path] = topic.key
+            accepted.append((number, topic))
+        else:
+            refused.append(
+                _Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
+            )
+    _note_rejected_rows(connection, site, rejected)
+    wanted = _want(connection, request, accepted, known)
+    _refuse(connection, request, refused, known)
+    keys = [topic.key for _, topic in accepted] + [item.key for item in refused]
+    return Intake(
+        topic_keys=tuple(keys),
+        wanted=wanted,
+        unchanged=len(accepted) - wanted,
+        rejected=len(refused) + sum(row.key is None for row in rejected),
+    )
+
+
+def _one_at_a_time(connection: Connection, site: SiteSettings) -> None:
+    connection.execute(
+        select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site.site}", 0)))
+    )
+    statement = upsert(sites).values(
+        site=site.site, title=site.title, base_url=site.base_url, owner=site.owner
+    )
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[sites.c.site],
+            set_={"title": site.title, "base_url": site.base_url, "owner": site.owner},
+        )
+    )
+
+
+def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
+    rows = connection.execute(
+        select(topics.c.topic_key, topics.c.status, topics.c.current_job_id, pages.c.path)
+        .outerjoin(pages, pages.c.page_id == topics.c.page_id)
+        .where(topics.c.site == site)
+    )
+    return {row["topic_key"]: row for row in rows.mappings()}
+
+
+def _path_owners(connection: Connection, site: str) -> dict[str, str]:
+    rows = connection.execute(select(pages.c.path, pages.c.topic_key).where(pages.c.site == site))
+    return {row.path: row.topic_key for row in rows}
+
+
+def _refusal(topic: Topic, known: RowMapping | None, owners: Mapping[str, str]) -> Failure | None:
+    if known is not None and known["path"] not in (None, topic.path):
+        return Failure(
+            failure_class=FailureClass.TERMINAL,
+            message=(
+                f"topic {topic.key!r} is published under {known['path']} and its row now asks for "
+                f"{topic.path}; a page does not move by itself. Restore the row, or give the new "
+                "page a topic id of its own"
+            ),
+        )
+    owner = owners.get(topic.path, topic.key)
+    if owner != topic.key:
+        return Failure(
+            failure_class=FailureClass.TERMINAL,
+            message=(
+                f"topics {owner!r} and {topic.key!r} both claim {topic.path}; it belongs to "
+                f"{owner!r}. Give {topic.key!r} another name or path"
+            ),
+        )
+    return None
+
+
+def _refused_row(row: RejectedRow) -> _Refused:
+    assert row.key is not None
+    failure = Failure(failure_class=FailureClass.INVALID_INPUT, message=row.message)
+    return _Refused(key=row.key, row_number=row.row_number, name=row.key, failure=failure)
+
+
+def _note_rejected_rows(connection: Connection, site: str, rejected: Sequence[RejectedRow]) -> None:
+    connection.execute(delete(rejected_rows).where(rejected_rows.c.site == site))
+    for batch in _batches(
+        [
+            {"site": site, "row_number": row.row_number, "message": row.message}
+            for row in rejected
+            if row.key is None
+        ]
+    ):
+        connection.execute(insert(rejected_rows), batch)
+
+
+def _want(
+    connection: Connection,
+    request: Request,
+    accepted: Sequence[tuple[int, Topic]],
+    known: Mapping[str, RowMapping],
+) -> int:
+    """Want the accepted topics; how many of their page jobs were not wanted before."""
+    site = request.site
+    changed: list[tuple[int, Topic, str]] = []
+    for number, topic in accepted:
+        job_id = identity.page_job_id(
+            site.site, topic.key, topic.input_hash, request.generation_version, nonce=""
+        )
+        before = known.get(topic.key)
+        if before is None or before["current_job_id"] != job_id:
+            changed.append((number, topic, job_id))
+    for batch in _batches(
+        [
+            {
+                "page_id": identity.page_id(site.site, topic.path),
+                "site": site.site,
+                "path": topic.path,
+                "topic_key": topic.key,
+            }
+            for _, topic, _ in changed
+        ]
+    ):
+        connection.execute(upsert(pages).on_conflict_do_nothing(), batch)
+    _point_topics(
+        connection,
+        [
+            {
+                "site": site.site,
+                "topic_key": topic.key,
+                "name": topic.name,
+                "row_number": number,
+                "status": TopicStatus.ACTIVE,
+                "message": None,
+                "page_id": identity.page_id(site.site, topic.path),
+                "input_hash": topic.input_hash,
+                "current_job_id": job_id,
+            }
+            for number, topic, job_id in changed
+        ],
+    )
+    created = _create_jobs(
+        connection,
+        [
+            _job_values(request, topic.key, job_id, topic.input_hash)
+            | {
+                "page_id": identity.page_id(site.site, topic.path),
+                "state": PageJobState.QUEUED,
+                "input_columns": dict(topic.columns),
+            }
+            for _, topic, job_id in changed
+        ],
+        worker=request.requested_by,
+    )
+    for _, _, job_id in changed:
+        if job_id not in created:
+            move_resting(
+                connection, job_id, sources=[PageJobState.SUPERSEDED], worker=request.requested_by
+            )
+    return len(changed)
+
+
+def _refuse(
+    connection: Connection,
+    request: Request,
+    refused: Sequence[_Refused],
+    known: Mapping[str, RowMapping],
+) -> None:
+    """Keep each refused topic as a failed page job that says why."""
+    site = request.site.site
+    new: list[tuple[_Refused, str, str]] = []
+    for item in refused:
+        refusal_hash = identity.digest("refused", item.failure.message)
+        job_id = identity.page_job_id(
+            site, item.key, refusal_hash, request.generation_version, nonce=""
+        )
+        before = known.get(item.key)
+        if before is None or before["current_job_id"] != job_id:
+            new.append((item, refusal_hash, job_id))
+    _point_topics(
+        connection,
+        [
+            {
+                "site": site,
+                "topic_key": item.key,
+                "name": item.name,
+                "row_number": item.row_number,
+                "status": TopicStatus.REJECTED,
+                "message": item.failure.message,
+                "input_hash": refusal_hash,
+                "current_job_id": job_id,
+            }
+            for item, refusal_hash, job_id in new
+        ],
+    )
+    _create_jobs(
+        connection,
+        [
+            _job_values(request, item.key, job_id, refusal_hash)
+            | {
+                "page_id": None,
+                "state": PageJobState.FAILED_TERMINAL,
+                "input_columns": {},
+                "failure_class": item.failure.failure_class,
+                "failure_message": item.failure.message,
+            }
+            for item, refusal_hash, job_id in new
+        ],
+        worker=request.requested_by,
+        finished=True,
+    )
+
+
+def _job_values(request: Request, topic_key: str, job_id: str, input_hash: str) -> dict[str, Any]:
+    return {
+        "page_job_id": job_id,
+        "site": request.site.site,
+        "topic_key": topic_key,
+        "input_hash": input_hash,
+        "generation_version": request.generation_version,
+        "owner": request.site.owner,
+        "requested_by": request.requested_by,
+    }
+
+
+def _point_topics(connection: Connection, values: Sequence[dict[str, Any]]) -> None:
+    """Insert or update topics; a column that ``values`` leaves out keeps what it holds."""
+    statement = upsert(topics)
+    if values:
+        changed = [name for name in values[0] if name not in ("site", "topic_key")]
+        statement = statement.on_conflict_do_update(
+            index_elements=[topics.c.site, topics.c.topic_key],
+            set_={name: statement.excluded[name] for name in changed} | {"updated_at": func.now()},
+        )
+    for batch in _batches(values):
+        connection.execute(statement, batch)
+
+
+def _create_jobs(
+    connection: Connection,
+    values: Sequence[dict[str, Any]],
+    *,
+    worker: str,
+    finished: bool = False,
+) -> frozenset[str]:
+    """Insert the page jobs that do not exist, each with its first transition; their ids."""
+    inserting = upsert(page_jobs).on_conflict_do_nothing()
+    if finished:
+        inserting = inserting.values(finished_at=func.now())
+    statement = inserting.returning(page_jobs.c.page_job_id, page_jobs.c.state)
+    created: set[str] = set()
+    for batch in _batches(values):
+        first = [
+            {
+                "page_job_id": row.page_job_id,
+                "sequence": 1,
+                "to_state": row.state,
+                "why": "asked for",
+                "worker": worker,
+            }
+            for row in connection.execute(statement, batch)
+        ]
+        if first:
+            connection.execute(insert(transitions), first)
+        created |= {item["page_job_id"] for item in first}
+    return frozenset(created)
+
+
+def _batches(values: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    for start in range(0, len(values), BATCH):
+        yield list(values[start : start + BATCH])
+
+
+def topic_keys(connection: Connection, site: str) -> list[str]:
+    """The keys of all topics of a site, in table order."""
+    return list(
+        connection.execute(
+            select(topics.c.topic_key)
+            .where(topics.c.site == site)
+            .order_by(topics.c.row_number, topics.c.topic_key)
+        ).scalars()
+    )

@@ -1,0 +1,279 @@
+"""Page jobs: reading one, and moving it from state to state.
+
+What belongs here: the compare-and-swap that is the only way a state changes, with its row in the
+append-only log. Which move to make is decided in ``operations``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, func, insert, literal, select, update
+
+from content_pipeline.core.errors import LeaseLost
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.publishing import Baseline
+from content_pipeline.core.states import FINAL, MOVES, PageJobState
+from content_pipeline.ledger.database import Lease
+from content_pipeline.ledger.schema import (
+    draft_revisions,
+    page_jobs,
+    pages,
+    seconds_from_now,
+    topics,
+    transitions,
+)
+
+_BEGINS_AN_EFFECT = frozenset({PageJobState.GENERATING, PageJobState.PUBLISHING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageJob:
+    """One page job as it stands, with what a step needs to know about its page and topic."""
+
+    page_job_id: str
+    site: str
+    topic_key: str
+    page_id: str
+    path: str
+    state: PageJobState
+    sequence: int
+    epoch: int
+    """Counts repairs: a person's retry starts with fresh tries."""
+    input_hash: str
+    input_columns: Mapping[str, str] = field(repr=False)
+    generation_version: str
+    owner: str
+    revision: int | None
+    """The draft revision it produced or took over; None before generation."""
+    failure_class: FailureClass | None
+    cancel_requested: bool
+    is_current: bool
+    """Whether its topic still wants this input and generation version."""
+    remote_id: str | None
+    baseline: Baseline | None
+    published_content_hash: str | None
+
+
+def load(connection: Connection, page_job_id: str) -> PageJob:
+    """The page job, which must exist and have a target."""
+    row = connection.execute(_LOAD.where(page_jobs.c.page_job_id == page_job_id)).one()
+    return _from_row(row)
+
+
+_LOAD = (
+    select(
+        page_jobs,
+        pages.c.path,
+        pages.c.remote_id,
+        pages.c.published_revision,
+        pages.c.remote_fingerprint,
+        pages.c.published_content_hash,
+        topics.c.current_job_id,
+    )
+    .join(pages, pages.c.page_id == page_jobs.c.page_id)
+    .join(
+        topics,
+        and_(topics.c.site == page_jobs.c.site, topics.c.topic_key == page_jobs.c.topic_key),
+    )
+)
+
+
+def _from_row(row: Row[Any]) -> PageJob:
+    baseline = None
+    if row.published_revision is not None:
+        baseline = Baseline(revision=row.published_revision, fingerprint=row.remote_fingerprint)
+    return PageJob(
+        page_job_id=row.page_job_id,
+        site=row.site,
+        topic_key=row.topic_key,
+        page_id=row.page_id,
+        path=row.path,
+        state=PageJobState(row.state),
+        sequence=row.sequence,
+        epoch=row.epoch,
+        input_hash=row.input_hash,
+        input_columns=row.input_columns,
+        generation_version=row.generation_version,
+        owner=row.owner,
+        revision=row.revision,
+        failure_class=FailureClass(row.failure_class) if row.failure_class else None,
+        cancel_requested=row.cancel_requested_at is not None,
+        is_current=row.current_job_id == row.page_job_id,
+        remote_id=row.remote_id,
+        baseline=baseline,
+        published_content_hash=row.published_content_hash,
+    )
+
+
+def move(
+    connection: Connection,
+    job: PageJob,
+    to: PageJobState,
+    *,
+    lease: Lease,
+    failure: Failure | None = None,
+    wait_s: float = 0,
+    revision: int | None = None,
+) -> PageJob:
+    """Move ``job`` from the state it was read in, in the caller's (fenced) transaction.
+
+    ``failure`` is required for a state of failure and recorded with it; ``wait_s`` puts off the
+    next attempt on the database's clock. A move that begins something paid or outward fails once
+    a cancellation is on record. Raises LeaseLost when the job is no longer where it was read (or
+    was cancelled), and ValueError for a move that the table does not allow.
+    """
+    why = MOVES.get((job.state, to))
+    if why is None:
+        raise ValueError(f"no move from {job.state} to {to} (page job {job.page_job_id})")
+    values: dict[str, Any] = {
+        "state": to,
+        "sequence": job.sequence + 1,
+        "failure_class": failure.failure_class if failure else None,
+        "failure_message": failure.message if failure else None,
+        "next_attempt_at": seconds_from_now(wait_s),
+        "updated_at": func.clock_timestamp(),
+        "finished_at": func.clock_timestamp() if to in FINAL else None,
+    }
+    if revision is not None:
+        values["revision"] = revision
+    swap = (
+        update(page_jobs)
+        .where(page_jobs.c.page_job_id == job.page_job_id)
+        .where(page_jobs.c.state == job.state, page_jobs.c.sequence == job.sequence)
+    )
+    if to in _BEGINS_AN_EFFECT:
+        swap = swap.where(page_jobs.c.cancel_requested_at.is_(None))
+    moved = connection.execute(swap.values(values))
+    if moved.rowcount != 1:
+        raise LeaseLost(f"page job {job.page_job_id} is no longer {job.state}: somebody moved it")
+    _log(connection, job.page_job_id, job.sequence + 1, job.state, to, why, lease)
+    return load(connection, job.page_job_id)
+
+
+def postpone(
+    connection: Connection, job: PageJob, wait_s: float, failure: Failure | None = None
+) -> None:
+    """Leave ``job`` in its state and look at it again in ``wait_s`` seconds."""
+    values: dict[str, Any] = {"next_attempt_at": seconds_from_now(wait_s)}
+    if failure is not None:
+        values["failure_message"] = failure.message
+    connection.execute(
+        update(page_jobs)
+        .where(page_jobs.c.page_job_id == job.page_job_id)
+        .where(page_jobs.c.sequence == job.sequence)
+        .values(values)
+    )
+
+
+def _log(
+    connection: Connection,
+    page_job_id: str,
+    sequence: int,
+    source: PageJobState,
+    to: PageJobState,
+    why: str,
+    lease: Lease,
+) -> None:
+    connection.execute(
+        insert(transitions).values(
+            page_job_id=page_job_id,
+            sequence=sequence,
+            from_state=source,
+            to_state=to,
+            why=why,
+            worker=lease.worker,
+            lease_token=lease.token,
+        )
+    )
+
+
+def move_resting(
+    connection: Connection,
+    page_job_id: str,
+    *,
+    sources: Sequence[PageJobState],
+    worker: str,
+    cause: str | None = None,
+    next_epoch: bool = False,
+) -> PageJobState | None:
+    """Wake a job that rests in one of ``sources``: at its draft when it has one, else queued.
+
+    For jobs that no worker can hold (final states). ``cause`` is what a person gave as the reason.
+    ``next_epoch`` gives it fresh tries. A job whose draft is not the newest revision of its page
+    gets a new revision with the same content: revisions only ever grow. Returns the new state, or
+    None when the job is in none of ``sources`` (any more).
+    """
+    row = connection.execute(
+        select(page_jobs)
+        .where(page_jobs.c.page_job_id == page_job_id, page_jobs.c.state.in_(sources))
+        .where(page_jobs.c.page_id.is_not(None))
+        .with_for_update()
+    ).one_or_none()
+    if row is None:
+        return None
+    source = PageJobState(row.state)
+    to = PageJobState.QUEUED if row.revision is None else PageJobState.GENERATED
+    revision = None if row.revision is None else _renew_revision(connection, row)
+    connection.execute(
+        update(page_jobs)
+        .where(page_jobs.c.page_job_id == page_job_id)
+        .values(
+            state=to,
+            sequence=row.sequence + 1,
+            epoch=row.epoch + int(next_epoch),
+            revision=revision,
+            failure_class=None,
+            failure_message=None,
+            cancel_requested_at=None,
+            finished_at=None,
+            next_attempt_at=func.clock_timestamp(),
+            updated_at=func.clock_timestamp(),
+        )
+    )
+    connection.execute(
+        insert(transitions).values(
+            page_job_id=page_job_id,
+            sequence=row.sequence + 1,
+            from_state=source,
+            to_state=to,
+            why=cause or MOVES[source, to],
+            worker=worker,
+        )
+    )
+    return to
+
+
+def _renew_revision(connection: Connection, job: Row[Any]) -> int:
+    newest: int = connection.execute(
+        select(pages.c.last_revision).where(pages.c.page_id == job.page_id).with_for_update()
+    ).scalar_one()
+    if job.revision == newest:
+        return newest
+    draft = draft_revisions
+    connection.execute(
+        update(pages).where(pages.c.page_id == job.page_id).values(last_revision=newest + 1)
+    )
+    connection.execute(
+        insert(draft).from_select(
+            [
+                "page_id",
+                "revision",
+                "page_job_id",
+                "attempt_id",
+                "article",
+                "output_hash",
+                "copied_from_revision",
+            ],
+            select(
+                draft.c.page_id,
+                literal(newest + 1),
+                draft.c.page_job_id,
+                draft.c.attempt_id,
+                draft.c.article,
+                draft.c.output_hash,
+                draft.c.revision,
+            ).where(draft.c.page_id == job.page_id, draft.c.revision == job.revision),
+        )
+    )
+    return newest + 1

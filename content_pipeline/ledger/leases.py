@@ -1,0 +1,148 @@
+"""Leases: who may work on a page now.
+
+What belongs here: claiming what is due, keeping it while at work, letting go. A worker that dies
+simply stops renewing; its pages are claimed by the next worker after the lease has run out. Time
+is the database's alone, so machines need not agree on a clock.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, delete, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import Text
+
+from content_pipeline.core.states import WORKABLE
+from content_pipeline.ledger.database import Lease
+from content_pipeline.ledger.schema import SCHEMA, leases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One page job that this worker now holds."""
+
+    page_job_id: str
+    topic_key: str
+    lease: Lease
+
+
+_WORKABLE = ", ".join(f"'{state}'" for state in sorted(WORKABLE))
+
+# Jobs are locked first (two claimers never see the same job), then the lease of each job's page is
+# taken. Two jobs of one page collide on the lease, whose row admits one holder.
+_CLAIM = text(
+    f"""
+    WITH due AS (
+        SELECT j.page_job_id, j.topic_key, j.page_id
+        FROM {SCHEMA}.page_jobs j
+        WHERE j.site = :site AND j.state IN ({_WORKABLE})
+          AND j.next_attempt_at <= clock_timestamp()
+          AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
+          AND NOT EXISTS (
+              SELECT FROM {SCHEMA}.leases l
+              WHERE l.resource = 'page:' || j.page_id AND l.expires_at > clock_timestamp())
+        ORDER BY j.priority DESC, j.next_attempt_at, j.page_job_id
+        LIMIT :most FOR UPDATE OF j SKIP LOCKED
+    ), one_per_page AS (
+        SELECT DISTINCT ON (page_id) page_job_id, topic_key, page_id FROM due
+    ), taken AS (
+        INSERT INTO {SCHEMA}.leases AS l (resource, token, worker, expires_at)
+        SELECT 'page:' || page_id, nextval('{SCHEMA}.lease_tokens'), :worker,
+               clock_timestamp() + make_interval(secs => :lease_s)
+        FROM one_per_page
+        ON CONFLICT (resource) DO UPDATE
+        SET token = excluded.token, worker = excluded.worker, expires_at = excluded.expires_at,
+            acquired_at = clock_timestamp()
+        WHERE l.expires_at <= clock_timestamp()
+        RETURNING resource, token
+    )
+    SELECT o.page_job_id, o.topic_key, t.resource, t.token
+    FROM one_per_page o JOIN taken t ON t.resource = 'page:' || o.page_id
+    """  # noqa: S608 - only our own constants are put in
+).bindparams(bindparam("topics", type_=ARRAY(Text)))
+
+
+def claim_due(
+    connection: Connection,
+    site: str,
+    *,
+    topics: Sequence[str] | None,
+    most: int,
+    worker: str,
+    lease_s: float,
+) -> list[Claim]:
+    """Up to ``most`` page jobs that are due now, each with its page's lease.
+
+    ``topics``: only these; None means any of the site.
+    """
+    rows = connection.execute(
+        _CLAIM,
+        {
+            "site": site,
+            "topics": None if topics is None else list(topics),
+            "most": most,
+            "worker": worker,
+            "lease_s": lease_s,
+        },
+    )
+    return [
+        Claim(
+            page_job_id=row.page_job_id,
+            topic_key=row.topic_key,
+            lease=Lease(resource=row.resource, token=row.token, worker=worker),
+        )
+        for row in rows
+    ]
+
+
+_RENEW = text(
+    f"""
+    UPDATE {SCHEMA}.leases SET expires_at = clock_timestamp() + make_interval(secs => :lease_s)
+    WHERE token = ANY(:tokens) AND expires_at > clock_timestamp() RETURNING token
+    """  # noqa: S608 - only our own constants are put in
+)
+
+
+def renew(connection: Connection, held: Iterable[Lease], lease_s: float) -> frozenset[int]:
+    """Keep ``held`` for another ``lease_s`` seconds; the tokens still held are returned."""
+    tokens = [lease.token for lease in held]
+    rows = connection.execute(_RENEW, {"tokens": tokens, "lease_s": lease_s})
+    return frozenset(rows.scalars())
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Let go. Harmless when the lease has passed to another worker."""
+    connection.execute(
+        delete(leases).where(leases.c.resource == lease.resource, leases.c.token == lease.token)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """When the unfinished page jobs of a selection can go on."""
+
+    unfinished: int
+    wait_s: float | None
+    """Seconds until the first of them is due or free; 0 when one is now; None without any."""
+
+
+_OUTLOOK = text(
+    f"""
+    SELECT count(*) AS unfinished,
+           min(greatest(j.next_attempt_at, coalesce(l.expires_at, j.next_attempt_at))) AS at,
+           clock_timestamp() AS now
+    FROM {SCHEMA}.page_jobs j
+    LEFT JOIN {SCHEMA}.leases l ON l.resource = 'page:' || j.page_id
+    WHERE j.site = :site AND j.state IN ({_WORKABLE})
+      AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
+    """  # noqa: S608 - only our own constants are put in
+).bindparams(bindparam("topics", type_=ARRAY(Text)))
+
+
+def outlook(connection: Connection, site: str, topics: Sequence[str] | None) -> Outlook:
+    """When the selection's unfinished jobs can be claimed."""
+    row = connection.execute(
+        _OUTLOOK, {"site": site, "topics": None if topics is None else list(topics)}
+    ).one()
+    wait_s = None if row.at is None else max(0.0, (row.at - row.now).total_seconds())
+    return Outlook(unfinished=row.unfinished, wait_s=wait_s)

@@ -1,0 +1,57 @@
+"""All tables of the ledger, with the rules that the database itself enforces.
+
+What belongs here: tables, CHECKs, keys and indexes, as the newest migration leaves them (a test
+compares the two). Triggers stand in the migrations, which is where PostgreSQL gets them from.
+"""
+
+from content_pipeline.ledger.schema.calls import attempt_responses, attempts, effects, leases
+from content_pipeline.ledger.schema.money import budgets, spend
+from content_pipeline.ledger.schema.pages import (
+    allowed_moves,
+    draft_revisions,
+    page_jobs,
+    pages,
+    rejected_rows,
+    sites,
+    topics,
+    transitions,
+)
+from content_pipeline.ledger.schema.vocabulary import (
+    SCHEMA,
+    AttemptKind,
+    AttemptState,
+    EffectState,
+    SpendState,
+    TopicStatus,
+    effect_numbers,
+    lease_tokens,
+    metadata,
+    seconds_from_now,
+)
+
+__all__ = [
+    "SCHEMA",
+    "AttemptKind",
+    "AttemptState",
+    "EffectState",
+    "SpendState",
+    "TopicStatus",
+    "allowed_moves",
+    "attempt_responses",
+    "attempts",
+    "budgets",
+    "draft_revisions",
+    "effect_numbers",
+    "effects",
+    "lease_tokens",
+    "leases",
+    "metadata",
+    "page_jobs",
+    "pages",
+    "rejected_rows",
+    "seconds_from_now",
+    "sites",
+    "spend",
+    "topics",
+    "transitions",
+]

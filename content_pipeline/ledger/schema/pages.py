@@ -1,0 +1,189 @@
+"""Tables of what is wanted and how far it is: sites, topics, pages, page jobs, transitions."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.states import FINAL, WORKABLE, PageJobState
+from content_pipeline.ledger.schema.vocabulary import Time, TopicStatus, created, metadata, one_of
+
+sites = Table(
+    "sites",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("base_url", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    created(),
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("page_id", Text, primary_key=True),
+    Column("site", Text, ForeignKey("sites.site"), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("topic_key", Text, nullable=False),
+    Column("last_revision", Integer, nullable=False, server_default=text("0")),
+    Column("published_revision", Integer),
+    Column("published_content_hash", Text),
+    Column("published_title", Text),
+    Column("published_meta_description", Text),
+    Column("remote_id", Text),
+    Column("remote_url", Text),
+    Column("remote_fingerprint", Text),
+    Column("content_changed_at", Time),
+    Column("verified_at", Time),
+    created(),
+    UniqueConstraint("site", "path"),
+    CheckConstraint("published_revision <= last_revision", name="published_exists"),
+    CheckConstraint(
+        "(published_revision IS NULL) = (remote_fingerprint IS NULL)", name="published_is_proved"
+    ),
+)
+
+topics = Table(
+    "topics",
+    metadata,
+    Column("site", Text, ForeignKey("sites.site"), nullable=False),
+    Column("topic_key", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("row_number", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("message", Text),
+    Column("page_id", Text, ForeignKey("pages.page_id")),
+    Column("input_hash", Text, nullable=False),
+    Column("current_job_id", Text),
+    created(),
+    Column("updated_at", Time, nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("site", "topic_key"),
+    CheckConstraint(one_of("status", TopicStatus), name="status"),
+    CheckConstraint("(status = 'rejected') = (message IS NOT NULL)", name="rejected_says_why"),
+)
+
+rejected_rows = Table(
+    "rejected_rows",
+    metadata,
+    Column("site", Text, ForeignKey("sites.site"), nullable=False),
+    Column("row_number", Integer, nullable=False),
+    Column("message", Text, nullable=False),
+    created(),
+    PrimaryKeyConstraint("site", "row_number"),
+    comment="Rows of the last intake whose id is unusable, so that no page job can carry them",
+)
+
+page_jobs = Table(
+    "page_jobs",
+    metadata,
+    Column("page_job_id", Text, primary_key=True),
+    Column("site", Text, ForeignKey("sites.site"), nullable=False),
+    Column("topic_key", Text, nullable=False),
+    Column("page_id", Text, ForeignKey("pages.page_id")),
+    Column("state", Text, nullable=False),
+    Column("sequence", Integer, nullable=False, server_default=text("1")),
+    Column("input_hash", Text, nullable=False),
+    Column("input_columns", JSONB, nullable=False),
+    Column("generation_version", Text, nullable=False),
+    Column("nonce", Text, nullable=False, server_default=text("''")),
+    Column("owner", Text, nullable=False),
+    Column("requested_by", Text, nullable=False),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    Column("epoch", Integer, nullable=False, server_default=text("1")),
+    Column("revision", Integer),
+    Column("failure_class", Text),
+    Column("failure_message", Text),
+    Column("next_attempt_at", Time, nullable=False, server_default=func.now()),
+    Column("cancel_requested_at", Time),
+    created(),
+    Column("updated_at", Time, nullable=False, server_default=func.now()),
+    Column("finished_at", Time),
+    ForeignKeyConstraint(["site", "topic_key"], ["topics.site", "topics.topic_key"]),
+    CheckConstraint(one_of("state", PageJobState), name="state"),
+    CheckConstraint(
+        f"failure_class IS NULL OR {one_of('failure_class', FailureClass)}", name="failure_class"
+    ),
+    CheckConstraint(
+        "state NOT IN ('failed_retryable', 'failed_terminal', 'dead_lettered', "
+        "'generation_uncertain', 'publish_uncertain') "
+        "OR (failure_class IS NOT NULL AND failure_message IS NOT NULL)",
+        name="failed_says_why",
+    ),
+    CheckConstraint(f"(finished_at IS NOT NULL) = ({one_of('state', FINAL)})", name="finished"),
+    CheckConstraint(
+        "revision IS NOT NULL OR state NOT IN "
+        "('generated', 'validating', 'ready_to_publish', 'publishing', 'publish_uncertain', "
+        "'published')",
+        name="draft_is_stored",
+    ),
+    CheckConstraint("page_id IS NOT NULL OR state = 'failed_terminal'", name="has_a_target"),
+    Index(
+        "page_jobs_due_idx",
+        "site",
+        "next_attempt_at",
+        postgresql_where=text(one_of("state", WORKABLE)),
+    ),
+    Index(
+        "page_jobs_one_published_key",
+        "page_id",
+        unique=True,
+        postgresql_where=text("state = 'published'"),
+    ),
+    Index("page_jobs_topic_idx", "site", "topic_key"),
+)
+
+allowed_moves = Table(
+    "allowed_moves",
+    metadata,
+    Column("from_state", Text, nullable=False),
+    Column("to_state", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    PrimaryKeyConstraint("from_state", "to_state"),
+)
+
+transitions = Table(
+    "transitions",
+    metadata,
+    Column("page_job_id", Text, ForeignKey("page_jobs.page_job_id"), nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("from_state", Text),
+    Column("to_state", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("worker", Text, nullable=False),
+    Column("lease_token", BigInteger),
+    Column("at", Time, nullable=False, server_default=func.clock_timestamp()),
+    PrimaryKeyConstraint("page_job_id", "sequence"),
+    ForeignKeyConstraint(
+        ["from_state", "to_state"], ["allowed_moves.from_state", "allowed_moves.to_state"]
+    ),
+    CheckConstraint("(from_state IS NULL) = (sequence = 1)", name="first_has_no_source"),
+    comment="Append-only: triggers refuse UPDATE, DELETE and TRUNCATE",
+)
+
+draft_revisions = Table(
+    "draft_revisions",
+    metadata,
+    Column("page_id", Text, ForeignKey("pages.page_id"), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("page_job_id", Text, ForeignKey("page_jobs.page_job_id"), nullable=False),
+    Column("attempt_id", Text, nullable=False),
+    Column("article", JSONB, nullable=False),
+    Column("output_hash", Text, nullable=False),
+    Column("copied_from_revision", Integer),
+    created(),
+    PrimaryKeyConstraint("page_id", "revision"),
+    Index("draft_revisions_page_job_id_idx", "page_job_id"),
+)

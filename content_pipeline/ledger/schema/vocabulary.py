@@ -1,0 +1,104 @@
+"""Words and types shared by all tables: the metadata, column types and closed sets of values.
+
+What belongs here: enums that the database checks and the small builders the table modules use.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    DateTime,
+    MetaData,
+    Numeric,
+    Sequence,
+    func,
+)
+
+SCHEMA = "content_pipeline"
+metadata = MetaData(
+    schema=SCHEMA,
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    },
+)
+
+Usd = Numeric(18, 8)
+"""Dollars; 8 decimals as in ``core.money``."""
+
+Time = DateTime(timezone=True)
+
+lease_tokens = Sequence("lease_tokens", metadata=metadata, data_type=BigInteger)
+"""Fencing tokens: each lease ever given gets a greater one."""
+
+effect_numbers = Sequence("effect_numbers", metadata=metadata, data_type=BigInteger)
+"""Tells successive announcements of one site apart."""
+
+
+class TopicStatus(StrEnum):
+    """Whether a row of the table can become a page."""
+
+    ACTIVE = "active"
+    REJECTED = "rejected"
+
+
+class AttemptKind(StrEnum):
+    """What was tried."""
+
+    GENERATE = "generate"
+    PUBLISH = "publish"
+
+
+class AttemptState(StrEnum):
+    """What is known of one attempt."""
+
+    OPEN = "open"
+    """The intent is on record; the call may be out."""
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNCERTAIN = "uncertain"
+    """It may have taken effect and nobody could be asked, or not yet."""
+
+
+class EffectState(StrEnum):
+    """How far one outward effect has come."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    DONE = "done"
+    UNCERTAIN = "uncertain"
+    FAILED = "failed"
+
+
+class SpendState(StrEnum):
+    """What became of a reservation."""
+
+    RESERVED = "reserved"
+    SETTLED = "settled"
+    RELEASED = "released"
+    """Nothing was sent, so nothing was spent."""
+    UNCERTAIN = "uncertain"
+    """Kept at the worst case: the call may have been billed."""
+
+
+def one_of(column: str, values: Iterable[StrEnum]) -> str:
+    """SQL that is true when ``column`` holds one of ``values``."""
+    listed = ", ".join(f"'{value}'" for value in sorted(values))
+    return f"{column} IN ({listed})"
+
+
+def created() -> Column[Any]:
+    """The time a row came to be, on the database's clock."""
+    return Column("created_at", Time, nullable=False, server_default=func.now())
+
+
+def seconds_from_now(seconds: float) -> ColumnElement[Any]:
+    """A time on the database's clock, ``seconds`` from now (or before now when negative)."""
+    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)

@@ -1,0 +1,170 @@
+"""Spend: the worst case reserved before a paid call, and what the call came to.
+
+What belongs here: reservations and settlements, and the caps they are checked against. A cap holds
+under any number of workers because the row of its scope admits one writer at a time. Locks are
+taken in one order (lease, job, spend, scope), and the busy scope row last and briefest.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from content_pipeline.core.errors import BudgetExhausted
+from content_pipeline.core.money import round_usd
+from content_pipeline.ledger.schema import SpendState, budgets, spend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """Dollars that must not be passed, settled and reserved together."""
+
+    page_usd: Decimal
+    site_day_usd: Decimal
+
+
+class PageBudgetExhausted(BudgetExhausted):
+    """This page job's own cap is used up: waiting would not help."""
+
+
+def reserve(
+    connection: Connection,
+    *,
+    attempt_id: str,
+    page_job_id: str,
+    site: str,
+    worst_case_usd: Decimal,
+    caps: Caps,
+) -> None:
+    """Reserve the worst case of one call. Idempotent per attempt. Raises BudgetExhausted."""
+    if _is_reserved(connection, attempt_id):
+        return
+    amount = round_usd(worst_case_usd)
+    committed = connection.execute(
+        select(
+            func.coalesce(func.sum(func.coalesce(spend.c.settled_usd, spend.c.reserved_usd)), 0)
+        ).where(spend.c.page_job_id == page_job_id)
+    ).scalar_one()
+    if committed + amount > caps.page_usd:
+        raise PageBudgetExhausted(
+            f"the next call could cost ${amount} and ${committed} of this page's cap of "
+            f"${caps.page_usd} are used; raise budgets.page_usd to allow it"
+        )
+    day = connection.execute(select(text("(now() AT TIME ZONE 'utc')::date"))).scalar_one()
+    connection.execute(
+        insert(spend).values(
+            attempt_id=attempt_id,
+            site=site,
+            page_job_id=page_job_id,
+            day=day,
+            state=SpendState.RESERVED,
+            reserved_usd=amount,
+        )
+    )
+    if not _commit_to(connection, site_day_scope(site, day.isoformat()), amount, caps.site_day_usd):
+        raise BudgetExhausted(
+            f"the next call could cost ${amount}, which would pass the site's cap of "
+            f"${caps.site_day_usd} for {day} (UTC); raise budgets.site_day_usd or wait for the "
+            "next day"
+        )
+
+
+def site_day_scope(site: str, day: str) -> str:
+    """The name of one site's budget for one UTC day."""
+    return f"site:{site}:day:{day}"
+
+
+def _is_reserved(connection: Connection, attempt_id: str) -> bool:
+    return (
+        connection.execute(
+            select(spend.c.attempt_id).where(spend.c.attempt_id == attempt_id)
+        ).one_or_none()
+        is not None
+    )
+
+
+def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal) -> bool:
+    if amount > cap:
+        return False
+    statement = upsert(budgets).values(scope=scope, committed_usd=amount)
+    row = connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[budgets.c.scope],
+            set_={"committed_usd": budgets.c.committed_usd + amount},
+            where=budgets.c.committed_usd + amount <= cap,
+        ).returning(budgets.c.scope)
+    ).one_or_none()
+    return row is not None
+
+
+def settle(connection: Connection, attempt_id: str, cost_usd: Decimal) -> None:
+    """Book what the call really cost; the rest of its reservation is free again."""
+    _close(connection, attempt_id, SpendState.SETTLED, round_usd(cost_usd))
+
+
+def release(connection: Connection, attempt_id: str) -> None:
+    """Nothing was sent, so nothing was spent."""
+    _close(connection, attempt_id, SpendState.RELEASED, Decimal(0))
+
+
+def keep_as_uncertain(connection: Connection, attempt_id: str) -> None:
+    """The call may have been billed: its worst case stays committed until somebody knows."""
+    connection.execute(
+        update(spend)
+        .where(spend.c.attempt_id == attempt_id, spend.c.settled_usd.is_(None))
+        .values(state=SpendState.UNCERTAIN, updated_at=func.now())
+    )
+
+
+def _close(connection: Connection, attempt_id: str, state: SpendState, cost_usd: Decimal) -> None:
+    row = connection.execute(
+        select(spend).where(spend.c.attempt_id == attempt_id).with_for_update()
+    ).one()
+    before = row.reserved_usd if row.settled_usd is None else row.settled_usd
+    connection.execute(
+        update(spend)
+        .where(spend.c.attempt_id == attempt_id)
+        .values(state=state, settled_usd=cost_usd, updated_at=func.now())
+    )
+    scope = site_day_scope(row.site, row.day.isoformat())
+    connection.execute(
+        update(budgets)
+        .where(budgets.c.scope == scope)
+        .values(committed_usd=budgets.c.committed_usd - before + cost_usd)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendTotals:
+    """Dollars of a site, all time."""
+
+    settled_usd: Decimal
+    reserved_usd: Decimal
+    """Calls that are out right now."""
+    uncertain_usd: Decimal
+    """Worst case of calls that may have been billed: the possible double spend."""
+    uncertain_calls: int
+
+
+def totals(connection: Connection, site: str) -> SpendTotals:
+    """What a site has spent and may have spent."""
+    reserved = func.sum(spend.c.reserved_usd)
+    row = connection.execute(
+        select(
+            func.coalesce(func.sum(spend.c.settled_usd), 0).label("settled"),
+            func.coalesce(reserved.filter(spend.c.state == SpendState.RESERVED), 0).label(
+                "reserved"
+            ),
+            func.coalesce(reserved.filter(spend.c.state == SpendState.UNCERTAIN), 0).label(
+                "uncertain"
+            ),
+            func.count().filter(spend.c.state == SpendState.UNCERTAIN).label("calls"),
+        ).where(spend.c.site == site)
+    ).one()
+    return SpendTotals(
+        settled_usd=row.settled,
+        reserved_usd=row.reserved,
+        uncertain_usd=row.uncertain,
+        uncertain_calls=row.calls,
+    )

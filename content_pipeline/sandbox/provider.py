@@ -1,0 +1,180 @@
+"""The sandbox provider: which endpoint does what, and what is billed when.
+
+What belongs here: from a request to a reply. Bytes are in ``wire``, connections in ``server``, and
+the endpoints about the sandbox itself in ``controls``. The order of a paid call is fixed:
+received (journaled) → composed → latency → billed (journaled) → delivered. A client that leaves
+meanwhile stops nothing of it, as with real providers.
+"""
+
+import asyncio
+import sys
+import time
+import traceback
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from content_pipeline.sandbox.chat_answers import completion_document, compose
+from content_pipeline.sandbox.chat_requests import (
+    ApiError,
+    CompletionRequest,
+    model_exists,
+    parse_request,
+    unknown_model,
+)
+from content_pipeline.sandbox.deliveries import delivered, json_reply, refused
+from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Incoming, RunningPlan
+from content_pipeline.sandbox.journal import Generation, Journal, Stored, now
+from content_pipeline.sandbox.settings import ProviderSettings, latency_s
+from content_pipeline.sandbox.stored import LOOK_UPS, list_stored, metadata_of, parse_list_query
+from content_pipeline.sandbox.wire import Reply, Request
+
+COMPLETIONS = "/v1/chat/completions"
+MODELS = "/v1/models"
+DEFAULT_MODELS = ("sandbox", "gpt-5.2", "gpt-4.1-mini")
+"""What the list of models shows when any model of the known families may be asked."""
+RATE_LIMITS = {
+    "x-ratelimit-limit-requests": "10000",
+    "x-ratelimit-limit-tokens": "2000000",
+    "x-ratelimit-remaining-requests": "9999",
+    "x-ratelimit-remaining-tokens": "1999000",
+    "x-ratelimit-reset-requests": "6ms",
+    "x-ratelimit-reset-tokens": "30ms",
+}
+
+
+class Provider:
+    """One provider with its journal, settings and plan. Lives on one event loop."""
+
+    def __init__(
+        self, settings: ProviderSettings, journal: Journal, faults: FaultPlan | None = None
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.plan = RunningPlan(faults or FaultPlan())
+
+    async def answer(self, request: Request) -> Reply:
+        """The reply to a request below ``/v1/``; every refusal is one, too."""
+        started_at = time.monotonic()
+        try:
+            reply = await self._routed(request)
+        except ApiError as error:
+            reply = json_reply(error.envelope, error.status)
+        except Exception as error:  # boundary: a fault of the sandbox is a provider's 500
+            # The message could quote a prompt; the places cannot.
+            print(type(error).__name__, *traceback.format_tb(error.__traceback__), file=sys.stderr)
+            failure = ApiError(500, "The sandbox failed; see its log.", type="server_error")
+            reply = json_reply(failure.envelope, failure.status)
+        headers = {
+            "x-request-id": f"req_{uuid.uuid4().hex}",
+            "openai-processing-ms": str(int((time.monotonic() - started_at) * 1000)),
+            **RATE_LIMITS,
+            **reply.headers,
+        }
+        return replace(reply, headers=headers)
+
+    async def _routed(self, request: Request) -> Reply:
+        path, method = request.path.rstrip("/"), request.method
+        if path == COMPLETIONS and method == "POST":
+            return await self._create(request)
+        if path == COMPLETIONS and method == "GET":
+            return self._list(request)
+        if path.startswith(f"{COMPLETIONS}/"):
+            completion_id, *rest = path.removeprefix(f"{COMPLETIONS}/").split("/")
+            if look_up := LOOK_UPS.get((method, *rest)):
+                operation, act = look_up
+                fault = self._received(operation, request, completion_id)
+                return refused(fault) if fault else json_reply(act(self.journal, completion_id))
+        if path.startswith(MODELS) and method == "GET":
+            self._received("models", request, path)
+            return json_reply(self._models(path.removeprefix(MODELS).lstrip("/")))
+        self._received("unknown", request, path)
+        raise ApiError(404, f"Invalid URL ({method} {request.path})")
+
+    def _received(
+        self, operation: str, request: Request, key: str, metadata: Mapping[str, str] | None = None
+    ) -> Fault | None:
+        """Journal a request that generates nothing; return what shall happen to it."""
+        known = metadata or {}
+        fault = self.plan.fault_for(Incoming(operation=operation, key=key, metadata=known))
+        self.journal.note_request(
+            operation, attempt_id=known.get("attempt_id"), fault=fault and fault.kind
+        )
+        _authorise(request)
+        return fault
+
+    def _list(self, request: Request) -> Reply:
+        fault = self._received("list", request, repr(request.query), metadata_of(request.query))
+        if fault:
+            return refused(fault)
+        query = parse_list_query(request.query)
+        return json_reply(list_stored(self.journal, query, self.settings.listing_delay_s))
+
+    def _models(self, name: str) -> dict[str, Any]:
+        described = {"object": "model", "created": 0, "owned_by": "sandbox"}
+        if name:
+            if not model_exists(name, self.settings):
+                raise unknown_model(name)
+            return {"id": name, **described}
+        names = self.settings.models or DEFAULT_MODELS
+        return {"object": "list", "data": [{"id": each, **described} for each in names]}
+
+    async def _create(self, request: Request) -> Reply:
+        try:
+            _authorise(request)
+            asked = parse_request(request.body, self.settings)
+        except ApiError:
+            self.journal.note_request("create")
+            raise
+        fault = self.plan.fault_for(
+            Incoming(
+                operation="create", key=asked.key, metadata=asked.metadata, prompt=asked.prompt
+            )
+        )
+        self.journal.note_request(
+            "create",
+            attempt_id=asked.metadata.get("attempt_id"),
+            page_job_id=asked.metadata.get("page_job_id"),
+            fault=fault and fault.kind,
+        )
+        if fault and not fault.bills:
+            return refused(fault)
+        return delivered(await self._generate(asked, fault), fault)
+
+    async def _generate(self, asked: CompletionRequest, fault: Fault | None) -> dict[str, Any]:
+        """The completion, after its latency and once it is billed in the journal."""
+        answer = compose(asked, self.settings.seed, fault.kind if fault else None)
+        latency = latency_s(self.settings, asked.key)
+        if fault and fault.kind is FaultKind.SLOW:
+            latency += fault.seconds
+        await asyncio.sleep(latency)
+        completion_id = f"chatcmpl-{uuid.uuid4().hex}"
+        completion = completion_document(asked, answer, completion_id, int(time.time()))
+        generation = Generation(
+            id=completion_id,
+            at=now(),
+            attempt_id=asked.metadata.get("attempt_id"),
+            page_job_id=asked.metadata.get("page_job_id"),
+            model=asked.model,
+            prompt_tokens=asked.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            cached_tokens=asked.cached_tokens,
+            reasoning_tokens=answer.reasoning_tokens,
+            latency_s=round(latency, 6),
+            finish_reason=answer.finish_reason,
+            fault=fault and fault.kind,
+            stored=asked.store,
+            metadata=asked.metadata,
+        )
+        # Only look-ups echo the metadata; create() does not.
+        kept = {**completion, "metadata": asked.metadata}
+        self.journal.note_generation(generation, Stored(completion=kept, messages=asked.messages))
+        return completion
+
+
+def _authorise(request: Request) -> None:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        message = "You didn't provide an API key in an Authorization header (Bearer YOUR_KEY)."
+        raise ApiError(401, message, code="invalid_api_key")
