@@ -99,7 +99,6 @@ def render_body(article: Article) -> str:
         _visible("".join(parts)),
         tags=ALLOWED_TAGS,
         attributes=ALLOWED_ATTRIBUTES,
-        attribute_filter=_allowed_attribute,
         link_rel=LINK_REL,
         url_schemes={"http", "https"},
         url_relative="deny",
@@ -203,7 +202,3 @@ def _is_public_link(href: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
-
-
-def _allowed_attribute(_tag: str, name: str, value: str) -> str | None:
-    return value if name != "href" or _is_public_link(value) else None

@@ -133,6 +133,36 @@ FINAL = frozenset({_S.PUBLISHED, _S.FAILED_TERMINAL, _S.DEAD_LETTERED, _S.CANCEL
 WORKABLE = frozenset(PageJobState) - FINAL
 """A worker may claim these once ``next_attempt_at`` has come."""
 
+
+class Stage(StrEnum):
+    """The three parts of a page's way, as people select them: the Dagster assets of a site."""
+
+    DRAFT = "draft"
+    PAGE = "page"
+    ARTIFACT = "artifact"
+
+
+ALL_STAGES = frozenset(Stage)
+
+_STAGES: dict[PageJobState, frozenset[Stage]] = {
+    _S.QUEUED: frozenset({Stage.DRAFT}),
+    _S.RESERVED: frozenset({Stage.DRAFT}),
+    _S.GENERATING: frozenset({Stage.DRAFT}),
+    _S.GENERATION_UNCERTAIN: frozenset({Stage.DRAFT}),
+    _S.GENERATED: frozenset({Stage.PAGE}),
+    _S.VALIDATING: frozenset({Stage.PAGE}),
+    _S.READY_TO_PUBLISH: frozenset({Stage.ARTIFACT}),
+    _S.PUBLISHING: frozenset({Stage.ARTIFACT}),
+    _S.PUBLISH_UNCERTAIN: frozenset({Stage.ARTIFACT}),
+    _S.FAILED_RETRYABLE: frozenset({Stage.DRAFT, Stage.ARTIFACT}),
+}
+
+
+def states_of(stages: frozenset[Stage]) -> frozenset[PageJobState]:
+    """The workable states that work on ``stages`` may take a job out of."""
+    return frozenset(state for state, wanted in _STAGES.items() if wanted & stages)
+
+
 NEEDS_PERSON = frozenset({_S.FAILED_TERMINAL, _S.DEAD_LETTERED})
 
 _WAITING = frozenset({_S.FAILED_RETRYABLE, _S.GENERATION_UNCERTAIN, _S.PUBLISH_UNCERTAIN})

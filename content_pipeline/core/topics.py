@@ -24,6 +24,9 @@ TOPIC_KEY = re.compile(r"[A-Za-z0-9._-]+")
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 """What the table reader leaves for bytes that are not UTF-8."""
 
+MALFORMED = "\ufdd0"
+"""What the table reader puts before the cells of a row with more fields than the header."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
@@ -126,6 +129,8 @@ def _cell_problem(value: str, *, required: bool) -> str | None:
     size = len(value.encode(errors="surrogatepass"))
     if size > MAX_CELL_BYTES:
         return f"holds {size:,} bytes; at most {MAX_CELL_BYTES:,} can enter a prompt"
+    if value.startswith(MALFORMED):
+        return "is misplaced: the row has more fields than the header; quote values with commas"
     if UNREADABLE in value:
         return "is not UTF-8; save the table as UTF-8"
     control = _CONTROL.search(value)

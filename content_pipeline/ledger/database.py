@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, create_engine, select, text
-from sqlalchemy.exc import OperationalError
 
-from content_pipeline.core.errors import DatabaseUnavailable, LeaseLost
+from content_pipeline.core.errors import LeaseLost
 from content_pipeline.ledger.schema import leases
 
 POOL_SIZE = 8
@@ -75,17 +74,3 @@ def create_ledger_engine(url: str) -> Engine:
         pool_pre_ping=True,
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "content_pipeline"},
     )
-
-
-def check_connection(ledger: Ledger) -> None:
-    """Raises DatabaseUnavailable, without the password, when the ledger cannot be reached."""
-    try:
-        with ledger.begin() as connection:
-            connection.execute(select(1))
-    except OperationalError as error:
-        where = ledger.engine.url.render_as_string(hide_password=True)
-        reason = str(error.orig).strip().splitlines()[-1] if error.orig else "no reason given"
-        raise DatabaseUnavailable(
-            f"cannot connect to {where}: {reason}. Check CONTENT_PIPELINE_DATABASE_URL, or unset "
-            "it to use the embedded database."
-        ) from None

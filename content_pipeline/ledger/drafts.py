@@ -30,11 +30,11 @@ def store(
     return revision
 
 
-def load(connection: Connection, page_id: str, revision: int) -> Article:
-    """The article of one revision, which must exist."""
+def load(connection: Connection, job: PageJob) -> Article:
+    """The article of the job's revision, which must exist."""
     stored = connection.execute(
         select(draft_revisions.c.article).where(
-            draft_revisions.c.page_id == page_id, draft_revisions.c.revision == revision
+            draft_revisions.c.page_id == job.page_id, draft_revisions.c.revision == job.revision
         )
     ).scalar_one()
     return Article.model_validate(stored)

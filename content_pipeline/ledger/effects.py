@@ -165,3 +165,19 @@ def take_site_effects(connection: Connection, site: str, stale_s: float) -> list
     return [
         SiteEffect(effect_key=row.effect_key, kind=row.kind, attempts=row.attempts) for row in rows
     ]
+
+
+def put_back(connection: Connection, key: str, failure: Failure, wait_s: float) -> None:
+    """A site effect that failed waits again, or gives way to one that was asked for meanwhile."""
+    mine = effects.alias("mine")
+    newer = (
+        select(effects.c.effect_key)
+        .join(mine, and_(mine.c.site == effects.c.site, mine.c.kind == effects.c.kind))
+        .where(mine.c.effect_key == key, effects.c.state == EffectState.PENDING)
+        .where(effects.c.page_id.is_(None))
+    )
+    pending = connection.execute(newer).scalar_one_or_none()
+    if pending is None:
+        mark(connection, key, EffectState.PENDING, failure, wait_s=wait_s)
+    else:
+        finish(connection, key, outcome="merged", result_reference=pending)

@@ -47,6 +47,8 @@ class PageJob:
     revision: int | None
     """The draft revision it produced or took over; None before generation."""
     failure_class: FailureClass | None
+    is_due: bool
+    """Whether its wait, if any, was over when it was read."""
     cancel_requested: bool
     is_current: bool
     """Whether its topic still wants this input and generation version."""
@@ -70,6 +72,7 @@ _LOAD = (
         pages.c.remote_fingerprint,
         pages.c.published_content_hash,
         topics.c.current_job_id,
+        (page_jobs.c.next_attempt_at <= func.clock_timestamp()).label("is_due"),
     )
     .join(pages, pages.c.page_id == page_jobs.c.page_id)
     .join(
@@ -98,6 +101,7 @@ def _from_row(row: Row[Any]) -> PageJob:
         owner=row.owner,
         revision=row.revision,
         failure_class=FailureClass(row.failure_class) if row.failure_class else None,
+        is_due=row.is_due,
         cancel_requested=row.cancel_requested_at is not None,
         is_current=row.current_job_id == row.page_job_id,
         remote_id=row.remote_id,
@@ -153,7 +157,7 @@ def move(
 
 def postpone(
     connection: Connection, job: PageJob, wait_s: float, failure: Failure | None = None
-) -> None:
+) -> PageJob:
     """Leave ``job`` in its state and look at it again in ``wait_s`` seconds."""
     values: dict[str, Any] = {"next_attempt_at": seconds_from_now(wait_s)}
     if failure is not None:
@@ -164,6 +168,7 @@ def postpone(
         .where(page_jobs.c.sequence == job.sequence)
         .values(values)
     )
+    return load(connection, job.page_job_id)
 
 
 def _log(

@@ -5,16 +5,34 @@ simply stops renewing; its pages are claimed by the next worker after the lease 
 is the database's alone, so machines need not agree on a clock.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
-from content_pipeline.core.states import WORKABLE
+from content_pipeline.core.states import ALL_STAGES, WORKABLE, Stage, states_of
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import SCHEMA, leases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which page jobs are meant."""
+
+    site: str
+    topics: tuple[str, ...] | None = None
+    """Only these; None means any of the site."""
+    stages: frozenset[Stage] = ALL_STAGES
+
+    def parameters(self) -> dict[str, object]:
+        """The values that the queries bind."""
+        return {
+            "site": self.site,
+            "topics": None if self.topics is None else list(self.topics),
+            "states": sorted(states_of(self.stages)),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +45,7 @@ class Claim:
 
 
 _WORKABLE = ", ".join(f"'{state}'" for state in sorted(WORKABLE))
+# Stands beside the parameter so that the planner may use the partial index of workable jobs.
 
 # Jobs are locked first (two claimers never see the same job), then the lease of each job's page is
 # taken. Two jobs of one page collide on the lease, whose row admits one holder.
@@ -35,7 +54,7 @@ _CLAIM = text(
     WITH due AS (
         SELECT j.page_job_id, j.topic_key, j.page_id
         FROM {SCHEMA}.page_jobs j
-        WHERE j.site = :site AND j.state IN ({_WORKABLE})
+        WHERE j.site = :site AND j.state IN ({_WORKABLE}) AND j.state = ANY(:states)
           AND j.next_attempt_at <= clock_timestamp()
           AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
           AND NOT EXISTS (
@@ -59,31 +78,15 @@ _CLAIM = text(
     SELECT o.page_job_id, o.topic_key, t.resource, t.token
     FROM one_per_page o JOIN taken t ON t.resource = 'page:' || o.page_id
     """  # noqa: S608 - only our own constants are put in
-).bindparams(bindparam("topics", type_=ARRAY(Text)))
+).bindparams(bindparam("topics", type_=ARRAY(Text)), bindparam("states", type_=ARRAY(Text)))
 
 
 def claim_due(
-    connection: Connection,
-    site: str,
-    *,
-    topics: Sequence[str] | None,
-    most: int,
-    worker: str,
-    lease_s: float,
+    connection: Connection, selection: Selection, *, most: int, worker: str, lease_s: float
 ) -> list[Claim]:
-    """Up to ``most`` page jobs that are due now, each with its page's lease.
-
-    ``topics``: only these; None means any of the site.
-    """
+    """Up to ``most`` selected page jobs that are due now, each with its page's lease."""
     rows = connection.execute(
-        _CLAIM,
-        {
-            "site": site,
-            "topics": None if topics is None else list(topics),
-            "most": most,
-            "worker": worker,
-            "lease_s": lease_s,
-        },
+        _CLAIM, selection.parameters() | {"most": most, "worker": worker, "lease_s": lease_s}
     )
     return [
         Claim(
@@ -133,16 +136,14 @@ _OUTLOOK = text(
            clock_timestamp() AS now
     FROM {SCHEMA}.page_jobs j
     LEFT JOIN {SCHEMA}.leases l ON l.resource = 'page:' || j.page_id
-    WHERE j.site = :site AND j.state IN ({_WORKABLE})
+    WHERE j.site = :site AND j.state IN ({_WORKABLE}) AND j.state = ANY(:states)
       AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
     """  # noqa: S608 - only our own constants are put in
-).bindparams(bindparam("topics", type_=ARRAY(Text)))
+).bindparams(bindparam("topics", type_=ARRAY(Text)), bindparam("states", type_=ARRAY(Text)))
 
 
-def outlook(connection: Connection, site: str, topics: Sequence[str] | None) -> Outlook:
+def outlook(connection: Connection, selection: Selection) -> Outlook:
     """When the selection's unfinished jobs can be claimed."""
-    row = connection.execute(
-        _OUTLOOK, {"site": site, "topics": None if topics is None else list(topics)}
-    ).one()
+    row = connection.execute(_OUTLOOK, selection.parameters()).one()
     wait_s = None if row.at is None else max(0.0, (row.at - row.now).total_seconds())
     return Outlook(unfinished=row.unfinished, wait_s=wait_s)

@@ -75,6 +75,17 @@ def site_day_scope(site: str, day: str) -> str:
     return f"site:{site}:day:{day}"
 
 
+def seconds_to_next_day(connection: Connection) -> float:
+    """Seconds until a new UTC day, and with it a new day budget, begins."""
+    left: float = connection.execute(
+        text(
+            "SELECT extract(epoch FROM date_trunc('day', now() AT TIME ZONE 'utc') "
+            "+ interval '1 day' - (now() AT TIME ZONE 'utc'))::float"
+        )
+    ).scalar_one()
+    return left
+
+
 def _is_reserved(connection: Connection, attempt_id: str) -> bool:
     return (
         connection.execute(
@@ -101,6 +112,14 @@ def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal
 def settle(connection: Connection, attempt_id: str, cost_usd: Decimal) -> None:
     """Book what the call really cost; the rest of its reservation is free again."""
     _close(connection, attempt_id, SpendState.SETTLED, round_usd(cost_usd))
+
+
+def settle_at_worst_case(connection: Connection, attempt_id: str) -> None:
+    """Book the whole reservation: the call was paid and nobody says how much."""
+    reserved = connection.execute(
+        select(spend.c.reserved_usd).where(spend.c.attempt_id == attempt_id)
+    ).scalar_one()
+    _close(connection, attempt_id, SpendState.SETTLED, reserved)
 
 
 def release(connection: Connection, attempt_id: str) -> None:

@@ -15,7 +15,7 @@ ROLE = "content_pipeline"  # no superuser: what works here also works on a team'
 DATABASE = "content_pipeline"
 PORT = 5432  # only part of the socket's name; nothing listens on TCP
 
-_CONNECT_TIMEOUT_S = 3  # a local connect takes 3 ms; a stopped server never answers
+_CONNECT_TIMEOUT_S = 2  # a local connect takes 3 ms; a stopped server never answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

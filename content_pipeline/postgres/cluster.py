@@ -66,7 +66,7 @@ _ACCESS = b"local all all trust\n"
 def check_version(store: Store) -> None:
     """Raise DatabaseUnavailable when the data are none that our PostgreSQL can open."""
     try:
-        version = (store.data / "PG_VERSION").read_text(encoding="ascii", errors="replace").strip()
+        version = (store.data / "PG_VERSION").read_text(encoding="utf-8", errors="replace").strip()
     except FileNotFoundError:
         raise cannot_start(
             store,

@@ -10,6 +10,8 @@ from pathlib import Path
 from content_pipeline.core.errors import DatabaseUnavailable
 from content_pipeline.postgres.store import Store
 
+_HANDED_OVER = "redirecting log output to logging collector"
+
 _TAIL_LINES = 12
 _TAIL_BYTES = 16_384
 
@@ -47,14 +49,12 @@ def cannot_start(
 
 
 def log_tail(store: Store) -> str:
-    """Return the last words of the latest start: the launcher's, then the server's own."""
-    try:
-        since = store.start_log.stat().st_mtime
-        newest = max(store.log.glob("postgres-*.log"), key=lambda file: file.stat().st_mtime)
-        logs = [store.start_log] + [newest] * (newest.stat().st_mtime >= since - 1)
-    except (OSError, ValueError):  # no log folder yet, or no log in it
-        logs = [store.start_log]
-    return "\n".join(_tail(log) for log in logs)
+    """Return the last words of the latest start."""
+    said = _tail(store.start_log)
+    if _HANDED_OVER not in said:  # it ended before it opened its log, where only older words are
+        return said
+    logs = sorted(store.log.glob("postgres-*.log"), key=lambda file: file.stat().st_mtime)
+    return _tail(logs[-1]) if logs else said
 
 
 def _tail(log: Path) -> str:

@@ -4,12 +4,14 @@ Not here: the tables in them (the ledger's migrations, and Dagster itself).
 """
 
 from sqlalchemy import Connection, NullPool, create_engine, make_url, text
-from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.schema import CreateSchema
 
 from content_pipeline.core.errors import ConfigurationError, DatabaseUnavailable
 
 SCHEMAS = ("dagster", "content_pipeline")
+
+_INSUFFICIENT_PRIVILEGE = "42501"
 
 _LOOK = text("SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = :name")
 
@@ -47,12 +49,21 @@ def _usable(connection: Connection, name: str) -> bool:
 def _create(connection: Connection, name: str) -> None:
     try:
         connection.execute(CreateSchema(name))
-    except ProgrammingError as error:
-        if getattr(error.orig, "sqlstate", None) == "42501":  # insufficient_privilege
+    except (ProgrammingError, IntegrityError) as error:
+        if _sqlstate(error) == _INSUFFICIENT_PRIVILEGE:
             statement = "CREATE SCHEMA {schema} AUTHORIZATION {role}"
             raise _no_right(connection, name, statement) from None
-        if not _usable(connection, name):  # else another process made it meanwhile
+        # Else another process made it meanwhile: PostgreSQL then reports a duplicate schema or,
+        # when both were at it at the same moment, a duplicate key of its catalogue.
+        if not _usable(connection, name):
             raise
+
+
+def _sqlstate(error: DBAPIError) -> str | None:
+    for attribute in ("sqlstate", "pgcode"):  # psycopg 3, psycopg2
+        if state := getattr(error.orig, attribute, None):
+            return str(state)
+    return None
 
 
 def _no_right(connection: Connection, name: str, statement: str) -> ConfigurationError:

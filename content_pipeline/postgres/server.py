@@ -41,7 +41,7 @@ from content_pipeline.postgres.store import (
 
 _START_DEADLINE_S = 90  # a restart takes 0.2 s, replaying 512 MB of log on a slow disk a minute
 _LOCK_WAIT_S = 120  # longer than the start or stop that the holder of the lock may be in
-_SOCKET_GRACE_S = 3  # a starting server makes its socket within 0.1 s
+_SOCKET_GRACE_S = 1  # a server that stops takes its socket away 0.02 s before it is gone
 _POLL_S = 0.02
 
 

@@ -86,7 +86,7 @@ def find_store(data_home: Path) -> Store | None:
     try:
         home = Path(os.fsdecode((inside.home / "location").read_bytes()))
         project = Path(os.fsdecode((home / "project").read_bytes()))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if project != data_home:
         if project.exists():

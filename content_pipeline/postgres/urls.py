@@ -32,7 +32,8 @@ _DAGSTER_OPTIONS = "-csearch_path=dagster -csynchronous_commit=off"
 class DatabaseUrl:
     """The database, as SQLAlchemy URLs with the password in clear: never log them.
 
-    ``shown`` is the one to show. ``server`` is None when the database is the team's own.
+    ``shown`` is the one to show (psql takes it). ``server`` is None when the database is the
+    team's own.
     """
 
     ledger_url: str = field(repr=False)
@@ -98,13 +99,14 @@ def _parsed(text: str) -> URL:
 
 
 def _both(url: URL, server: EmbeddedServer | None) -> DatabaseUrl:
+    place = {name: value for name, value in url.query.items() if name in ("host", "port")}
     dagster = url.set(drivername=_DAGSTER_DRIVER).update_query_dict(
         {"options": _merged_options(url)}
     )
     return DatabaseUrl(
         ledger_url=_rendered(url.set(drivername=_LEDGER_DRIVER)),
         dagster_url=_rendered(dagster),
-        shown=url.set(drivername="postgresql", query={}).render_as_string(hide_password=True),
+        shown=url.set(drivername="postgresql", query=place).render_as_string(hide_password=True),
         server=server,
     )
 

@@ -83,7 +83,8 @@ def _text(request: CompletionRequest, seed: int) -> str:
 def _reasoning_tokens(request: CompletionRequest, seed: int) -> int:
     if not REASONING.match(request.model):
         return 0
-    return REASONING_STEP * random.Random(f"reasoning {seed} {request.key}").randint(1, 8)
+    draw = random.Random(f"reasoning {seed} {request.key}")  # noqa: S311  # seeded on purpose
+    return REASONING_STEP * draw.randint(1, 8)
 
 
 def _within_limit(answer: Answer, max_tokens: int | None) -> Answer:
@@ -103,7 +104,7 @@ def completion_document(
     request: CompletionRequest, answer: Answer, completion_id: str, created: int
 ) -> dict[str, Any]:
     """The chat.completion object as create() returns it: without the metadata."""
-    message = {
+    message: dict[str, Any] = {
         "role": "assistant",
         "content": answer.content,
         "refusal": answer.refusal,

@@ -34,13 +34,13 @@ class ApiError(Exception):
         status: int,
         message: str,
         *,
-        type: str | None = "invalid_request_error",
+        kind: str | None = "invalid_request_error",
         code: str | None = None,
         param: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.envelope = {"error": {"message": message, "type": type, "param": param, "code": code}}
+        self.envelope = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,9 @@ def parse_request(body: bytes, settings: ProviderSettings) -> CompletionRequest:
             code="context_length_exceeded",
             param="messages",
         )
-    users = [text for message, text in zip(messages, texts, strict=True) if message["role"] == "user"]
+    users = [
+        text for message, text in zip(messages, texts, strict=True) if message["role"] == "user"
+    ]
     return CompletionRequest(
         key=metadata.get("attempt_id") or hashlib.sha256(body).hexdigest()[:32],
         model=model,
@@ -135,7 +137,8 @@ def _messages(document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[s
     texts = []
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
+        role = message.get("role") if isinstance(message, dict) else None
+        if not isinstance(role, str) or role not in ROLES:
             raise ApiError(400, f"Invalid value for '{place}.role'.", param=f"{place}.role")
         texts.append(_content(message.get("content"), f"{place}.content"))
     return messages, texts

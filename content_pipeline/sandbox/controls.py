@@ -35,7 +35,7 @@ class Controls:
         self.stop = asyncio.Event()
         """Set when the provider was asked to end."""
         self.in_flight = 0
-        """Requests received and not yet answered; kept by the server."""
+        """Requests to the provider received and not yet answered; kept by the server."""
 
     def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/sandbox/``."""

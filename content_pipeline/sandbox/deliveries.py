@@ -31,7 +31,7 @@ def json_reply(document: object, status: int = 200) -> Reply:
 def refused(fault: Fault) -> Reply:
     """The reply of a fault that does not need a completion."""
     if fault.kind is FaultKind.STATUS:
-        error = ApiError(fault.status, fault.message, type=fault.type, code=fault.code)
+        error = ApiError(fault.status, fault.message, kind=fault.type, code=fault.code)
         reply = json_reply(error.envelope, fault.status)
         return replace(reply, headers={**reply.headers, **fault.headers})
     if fault.kind is FaultKind.HTML:

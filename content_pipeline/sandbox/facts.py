@@ -18,7 +18,7 @@ _ABOUT = re.compile(r"\babout\s+([^.!?\n]{3,60})", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 _UNIT = re.compile(r"\s*\(([^()]*)\)\s*$")
 
-NOTHING = frozenset({"none", "n/a", "na", "null", "nil", "-", "–", "—", "unknown"})
+NOTHING = frozenset({"none", "n/a", "na", "null", "nil", "-", "\u2013", "\u2014", "unknown"})
 """Values that say "there is none": they are still stated, in words that fit."""
 
 SUBJECT_LABELS = ("name", "title", "country", "product", "town", "city", "place", "subject")
@@ -98,12 +98,9 @@ def _text(value: object) -> str:
 
 def subject_of(facts: tuple[Fact, ...]) -> Fact | None:
     """The fact that names what the page is about, or None when nothing looks like a name."""
-    named = [
-        fact
-        for label in SUBJECT_LABELS
-        for fact in facts
-        if fact.key == label or fact.key == f"{label} name"
-    ]
+    by_key = {fact.key: fact for fact in reversed(facts)}
+    keys = [key for label in SUBJECT_LABELS for key in (label, f"{label} name")]
+    named = [by_key[key] for key in keys if key in by_key]
     return next((f for f in [*named, *facts] if f.is_short and not f.is_nothing), None)
 
 

@@ -108,7 +108,9 @@ class Rule(BaseModel):
     @model_validator(mode="after")
     def _only_generations_are_billed(self) -> "Rule":
         if self.match.operation != "create" and self.fault.bills:
-            raise ValueError(f"{self.fault.kind} bills, but {self.match.operation} generates nothing")
+            raise ValueError(
+                f"{self.fault.kind} bills, but {self.match.operation} generates nothing"
+            )
         return self
 
 
@@ -166,4 +168,5 @@ class RunningPlan:
 
     def _draw(self, index: int, key: str) -> float:
         # The same key may come again (a client that retries): each time is a draw of its own.
-        return random.Random(f"fault {self.plan.seed} {index} {key} {self._seen[key]}").random()
+        seed = f"fault {self.plan.seed} {index} {key} {self._seen[key]}"
+        return random.Random(seed).random()  # noqa: S311  # seeded on purpose

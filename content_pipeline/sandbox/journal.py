@@ -8,6 +8,7 @@ the provider. The index is small; stored texts stay in the file and are read bac
 import io
 import json
 import os
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -58,10 +59,15 @@ class Journal:
         self._file = file
         self._origin = origin
         self._clear_index()
-        self._load()
+        try:
+            self._load()
+        except ConfigurationError:
+            file.close()
+            raise
 
     @classmethod
     def in_memory(cls) -> "Journal":
+        """A journal that ends with the process."""
         return cls(io.BytesIO())
 
     @classmethod
@@ -135,15 +141,18 @@ class Journal:
         line = json.loads(self._file.read(length))
         return Stored(completion=line["completion"], messages=line["messages"])
 
-    def find(self, metadata: Mapping[str, str], model: str | None) -> Iterator[Generation]:
+    def find(self, metadata: Mapping[str, str], model: str | None) -> list[Generation]:
         """Stored generations, oldest first, that carry all of ``metadata`` and the model."""
         wanted = set(metadata.items())
         # Indexed by one pair: an attempt id names one generation among hundred thousand.
         pool = self._by_metadata.get(min(wanted), []) if wanted else self._generations
-        for generation in pool:
-            if generation.id in self._places and wanted <= generation.metadata.items():
-                if model in (None, generation.model):
-                    yield generation
+        return [
+            generation
+            for generation in pool
+            if generation.id in self._places
+            and wanted <= generation.metadata.items()
+            and model in (None, generation.model)
+        ]
 
     def counts(self) -> dict[str, int]:
         """A few numbers for a health check."""
@@ -210,7 +219,7 @@ class Journal:
 
 def now() -> str:
     """The time in UTC as ISO 8601."""
-    return datetime.now(UTC).isoformat()
+    return datetime.fromtimestamp(time.time(), UTC).isoformat()
 
 
 def shallow(record: Any) -> dict[str, Any]:

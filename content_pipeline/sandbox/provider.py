@@ -7,10 +7,10 @@ meanwhile stops nothing of it, as with real providers.
 """
 
 import asyncio
+import secrets
 import sys
 import time
 import traceback
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -61,13 +61,14 @@ class Provider:
             reply = await self._routed(request)
         except ApiError as error:
             reply = json_reply(error.envelope, error.status)
-        except Exception as error:  # boundary: a fault of the sandbox is a provider's 500
+        except Exception as error:  # noqa: BLE001  # boundary: our own fault is a provider's 500
             # The message could quote a prompt; the places cannot.
-            print(type(error).__name__, *traceback.format_tb(error.__traceback__), file=sys.stderr)
-            failure = ApiError(500, "The sandbox failed; see its log.", type="server_error")
+            places = traceback.format_tb(error.__traceback__)
+            sys.stderr.write(f"{type(error).__name__}\n{''.join(places)}")
+            failure = ApiError(500, "The sandbox failed; see its log.", kind="server_error")
             reply = json_reply(failure.envelope, failure.status)
         headers = {
-            "x-request-id": f"req_{uuid.uuid4().hex}",
+            "x-request-id": f"req_{secrets.token_hex(16)}",
             "openai-processing-ms": str(int((time.monotonic() - started_at) * 1000)),
             **RATE_LIMITS,
             **reply.headers,
@@ -99,7 +100,7 @@ class Provider:
         known = metadata or {}
         fault = self.plan.fault_for(Incoming(operation=operation, key=key, metadata=known))
         self.journal.note_request(
-            operation, attempt_id=known.get("attempt_id"), fault=fault and fault.kind
+            operation, attempt_id=known.get("attempt_id"), fault=fault.kind if fault else None
         )
         _authorise(request)
         return fault
@@ -136,7 +137,7 @@ class Provider:
             "create",
             attempt_id=asked.metadata.get("attempt_id"),
             page_job_id=asked.metadata.get("page_job_id"),
-            fault=fault and fault.kind,
+            fault=fault.kind if fault else None,
         )
         if fault and not fault.bills:
             return refused(fault)
@@ -149,7 +150,7 @@ class Provider:
         if fault and fault.kind is FaultKind.SLOW:
             latency += fault.seconds
         await asyncio.sleep(latency)
-        completion_id = f"chatcmpl-{uuid.uuid4().hex}"
+        completion_id = f"chatcmpl-{secrets.token_hex(16)}"
         completion = completion_document(asked, answer, completion_id, int(time.time()))
         generation = Generation(
             id=completion_id,
@@ -163,7 +164,7 @@ class Provider:
             reasoning_tokens=answer.reasoning_tokens,
             latency_s=round(latency, 6),
             finish_reason=answer.finish_reason,
-            fault=fault and fault.kind,
+            fault=fault.kind if fault else None,
             stored=asked.store,
             metadata=asked.metadata,
         )

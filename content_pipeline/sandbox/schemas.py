@@ -73,27 +73,33 @@ def instance_of(schema: Schema) -> Any:
 def _instance(schema: Schema, root: Schema, depth: int) -> Any:
     if depth > _DEEPEST * 4:
         raise ImpossibleSchema("the schema refers to itself without an end")
-    if "$ref" in schema:
-        return _instance(_referred(schema["$ref"], root), root, depth + 1)
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):
         return schema["enum"][0]
-    for keyword in ("anyOf", "oneOf"):
-        if options := schema.get(keyword):
-            nulls = [option for option in options if option.get("type") == "null"]
-            chosen = nulls[0] if nulls and depth > _DEEPEST else options[0]
-            return _instance(chosen, root, depth + 1)
-    if parts := schema.get("allOf"):
-        merged: dict[str, Any] = {}
-        for part in parts:
-            merged |= _referred(part["$ref"], root) if "$ref" in part else part
-        return _instance(merged, root, depth + 1)
+    if (simpler := _simplified(schema, root, depth)) is not None:
+        return _instance(simpler, root, depth + 1)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind not in _MAKERS:
         raise ImpossibleSchema(f"type {kind!r} is not a JSON type")
     return _MAKERS[kind](schema, root, depth)
+
+
+def _simplified(schema: Schema, root: Schema, depth: int) -> Schema | None:
+    """One schema for a reference or a combination of schemas; None when it is neither."""
+    if "$ref" in schema:
+        return _referred(schema["$ref"], root)
+    if options := schema.get("anyOf", schema.get("oneOf")):
+        nulls: list[Schema] = [option for option in options if option.get("type") == "null"]
+        chosen: Schema = nulls[0] if nulls and depth > _DEEPEST else options[0]
+        return chosen
+    if parts := schema.get("allOf"):
+        merged: dict[str, Any] = {}
+        for part in parts:
+            merged |= _referred(part["$ref"], root) if "$ref" in part else part
+        return merged
+    return None
 
 
 def _referred(reference: str, root: Schema) -> Schema:
@@ -120,7 +126,7 @@ def _array(schema: Schema, root: Schema, depth: int) -> list[Any]:
     return [_instance(schema.get("items", {}), root, depth + 1) for _ in range(wanted)]
 
 
-def _string(schema: Schema, root: Schema, depth: int) -> str:
+def _string(schema: Schema, _root: Schema, _depth: int) -> str:
     if known := _FORMATS.get(schema.get("format", "")):
         return known
     least, most = schema.get("minLength", 0), schema.get("maxLength", len(_FILLER) - 1)
@@ -136,7 +142,7 @@ def _string(schema: Schema, root: Schema, depth: int) -> str:
     return text
 
 
-def _number(schema: Schema, root: Schema, depth: int) -> float | int:
+def _number(schema: Schema, _root: Schema, _depth: int) -> float | int:
     whole = schema.get("type") == "integer"
     step = schema.get("multipleOf", 1)
     low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
@@ -157,72 +163,12 @@ def _fits(value: float, schema: Schema, step: float) -> bool:
     )
 
 
-_MAKERS:
-        raise ImpossibleSchema(f"type {kind!r} is not a JSON type")
-    return _MAKERS[kind](schema, root, depth)
-
-
-def _referred(reference: str, root: Schema) -> Schema:
-    target: Any = root
-    for step in reference.removeprefix("#").strip("/").split("/") if reference != "#" else ():
-        try:
-            target = target[step.replace("~1", "/").replace("~0", "~")]
-        except (KeyError, TypeError):
-            raise ImpossibleSchema(f"{reference!r} leads nowhere") from None
-    if not isinstance(target, Mapping):
-        raise ImpossibleSchema(f"{reference!r} is not a schema")
-    return target
-
-
-def _object(schema: Schema, root: Schema, depth: int) -> dict[str, Any]:
-    properties = schema.get("properties", {})
-    names = schema.get("required", properties)
-    return {name: _instance(properties.get(name, {}), root, depth + 1) for name in names}
-
-
-def _array(schema: Schema, root: Schema, depth: int) -> list[Any]:
-    least = schema.get("minItems", 0)
-    wanted = max(least, 1 if depth < _DEEPEST and schema.get("maxItems", 1) else 0)
-    return [_instance(schema.get("items", {}), root, depth + 1) for _ in range(wanted)]
-
-
-def _string(schema: Schema, root: Schema, depth: int) -> str:
-    if known := _FORMATS.get(schema.get("format", "")):
-        return known
-    least, most = schema.get("minLength", 0), schema.get("maxLength", len(_FILLER) - 1)
-    length = min(max(least, len(_FILLER) - 1), max(most, least))
-    text = "".join(itertools.islice(itertools.cycle(_FILLER), length))
-    pattern = schema.get("pattern", "")
-    try:
-        fitting = re.search(pattern, text) is not None
-    except re.error:
-        fitting = False
-    if not fitting:
-        raise ImpossibleSchema(f"the sandbox makes no strings of pattern {pattern!r}")
-    return text
-
-
-def _number(schema: Schema, root: Schema, depth: int) -> float | int:
-    step = schema.get("multipleOf", 1)
-    low = schema.get("minimum", schema.get("exclusiveMinimum"))
-    high = schema.get("maximum", schema.get("exclusiveMaximum"))
-    start = low if low is not None else min(0, high) if high is not None else 0
-    value = -(-start // step) * step
-    if value == schema.get("exclusiveMinimum"):
-        value += step
-    while value >= schema.get("exclusiveMaximum", value + 1):
-        value -= step
-    if (high is not None and value > high) or (low is not None and value < low):
-        value = (low + high) / 2
-    return value
-
-
 _MAKERS: dict[str, Callable[[Schema, Schema, int], Any]] = {
     "object": _object,
     "array": _array,
     "string": _string,
     "number": _number,
     "integer": _number,
-    "boolean": lambda schema, root, depth: True,
-    "null": lambda schema, root, depth: None,
+    "boolean": lambda _schema, _root, _depth: True,
+    "null": lambda _schema, _root, _depth: None,
 }

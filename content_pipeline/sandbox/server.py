@@ -5,10 +5,10 @@ process and its files are in ``__main__`` and ``supervisor``.
 """
 
 import asyncio
+import secrets
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +21,6 @@ from content_pipeline.sandbox.provider import Provider
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.wire import (
     HEAD_LIMIT,
-    Delivery,
     MalformedRequest,
     Reply,
     Request,
@@ -49,6 +48,7 @@ class _Server:
         self._provider = provider
         self._controls = controls
         self._used_at = time.monotonic()
+        self._busy = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, listener: socket.socket, wanted: Callable[[], bool]) -> None:
@@ -65,7 +65,7 @@ class _Server:
                 continue
         server.close()
         deadline = time.monotonic() + DRAIN_S
-        while self._controls.in_flight and time.monotonic() < deadline:
+        while self._busy and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         for task in self._tasks:
             task.cancel()
@@ -73,7 +73,7 @@ class _Server:
 
     def _is_idle(self) -> bool:
         limit = self._provider.settings.idle_exit_s
-        unused = not self._controls.in_flight and time.monotonic() - self._used_at > limit
+        unused = not self._busy and time.monotonic() - self._used_at > limit
         return limit > 0 and unused
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -101,18 +101,22 @@ class _Server:
         if request is None:
             return False
         self._used_at = time.monotonic()
-        self._controls.in_flight += 1
+        self._busy += 1
         try:
             going_on = await deliver(await self._answer(request), reader, writer)
         finally:
-            self._controls.in_flight -= 1
+            self._busy -= 1
             self._used_at = time.monotonic()
         return going_on and request.headers.get("connection", "").lower() != "close"
 
     async def _answer(self, request: Request) -> Reply:
         if request.path.startswith("/sandbox/"):
             return self._controls.answer(request)
-        return await self._provider.answer(request)
+        self._controls.in_flight += 1
+        try:
+            return await self._provider.answer(request)
+        finally:
+            self._controls.in_flight -= 1
 
 
 async def serve(
@@ -137,7 +141,7 @@ def serving(
     """A provider in a thread of this process; without ``folder`` it remembers in memory only."""
     journal = Journal.in_folder(folder) if folder else Journal.in_memory()
     provider = Provider(settings or ProviderSettings(idle_exit_s=0), journal, faults)
-    token = uuid.uuid4().hex
+    token = secrets.token_hex(16)
     listener = listen(port)
     client = SandboxClient(listener.getsockname()[1])
     thread = threading.Thread(

@@ -46,6 +46,6 @@ def latency_s(settings: ProviderSettings, key: str) -> float:
     """
     if settings.latency_median_s == 0:
         return 0.0
-    draw = random.Random(f"latency {settings.seed} {key}")
+    draw = random.Random(f"latency {settings.seed} {key}")  # noqa: S311  # seeded on purpose
     seconds = draw.lognormvariate(math.log(settings.latency_median_s), settings.latency_sigma)
     return min(seconds, LATENCY_CAP_S)

@@ -3,9 +3,10 @@
 What belongs here: queries, pages and documents over a journal. None of them bills anything.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -56,9 +57,9 @@ def parse_list_query(pairs: Sequence[tuple[str, str]]) -> ListQuery:
 
 def list_stored(journal: Journal, query: ListQuery, delay_s: float) -> dict[str, Any]:
     """One page of stored completions; those younger than ``delay_s`` are not listed yet."""
-    found = list(journal.find(query.metadata, query.model))
+    found = journal.find(query.metadata, query.model)
     if delay_s:
-        limit = (datetime.now(UTC) - timedelta(seconds=delay_s)).isoformat()
+        limit = datetime.fromtimestamp(time.time() - delay_s, UTC).isoformat()
         found = [generation for generation in found if generation.at <= limit]
     if query.order == "desc":
         found.reverse()

@@ -80,6 +80,8 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
         if not colon:
             raise MalformedRequest(HTTPStatus.BAD_REQUEST)
         headers[name.strip().lower()] = value.strip()
+    if parts[2] == "HTTP/1.0":
+        headers.setdefault("connection", "close")
     target = urlsplit(parts[1])
     return Request(
         method=parts[0],
@@ -104,9 +106,7 @@ async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -
         raise MalformedRequest(HTTPStatus.BAD_REQUEST) from None
 
 
-async def deliver(
-    reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> bool:
+async def deliver(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     """Send ``reply`` as its delivery says; True when the connection may go on."""
     if reply.delivery is Delivery.NONE:
         if reply.seconds:

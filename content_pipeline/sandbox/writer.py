@@ -28,7 +28,8 @@ def write_article(prompt: str, seed: int = 0) -> Article:
     facts = facts_in(prompt) or facts_of_words(prompt)
     subject = subject_of(facts)
     name = subject.value if subject else "this subject"
-    pen = _Pen(name, random.Random(digest("article", seed, prompt)))
+    draw = random.Random(digest("article", seed, prompt))  # noqa: S311  # seeded on purpose
+    pen = _Pen(name, draw)
     kinds = _kinds(facts)
     opening, stated = pen.opening(kinds)
     remaining = [fact for fact in facts if fact != subject and fact not in stated]
@@ -130,14 +131,18 @@ class _Pen:
         return sections + [
             Section(
                 heading=self._heading(part),
-                body_markdown=" ".join([self._lead_in(part), *taken[at * share : (at + 1) * share]]),
+                body_markdown=" ".join(
+                    [self._lead_in(part), *taken[at * share : (at + 1) * share]]
+                ),
             )
             for at, part in enumerate(parts)
         ]
 
     def title(self) -> str:
         template = self._draw.choice(phrases.TITLES)
-        return template.format(name=_plain(self._name, TITLE_LENGTH - len(template.format(name=""))))
+        return template.format(
+            name=_plain(self._name, TITLE_LENGTH - len(template.format(name="")))
+        )
 
     def meta_description(self, facts: Sequence[Fact]) -> str:
         """One sentence of 50 to 160 characters that names the first few labels."""

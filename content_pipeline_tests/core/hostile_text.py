@@ -46,10 +46,10 @@ PAYLOADS = (
     "[x][r]\n\n[r]: javascript:alert(1)",
     "![x](https://evil.example/pixel.png)",
     "![x](javascript:alert(1))",
-    "![\"onerror=alert(1) x=\"](x)",
+    '!["onerror=alert(1) x="](x)',
     "[![x](javascript:alert(1))](javascript:alert(1))",
     "<javascript:alert(1)>",
-    "<https://evil.example/\"onmouseover=alert(1)>",
+    '<https://evil.example/"onmouseover=alert(1)>',
     "```html\n</code></pre><script>alert(1)</script>\n```",
     '```"><script>alert(1)</script>\nx\n```',
     "`<script>alert(1)</script>`",
@@ -86,7 +86,8 @@ class Judge(HTMLParser):
         self._open = tag
 
     def handle_endtag(self, tag: str) -> None:
-        self._open = "document"
+        if tag == self._open:
+            self._open = "document"
 
     def handle_comment(self, data: str) -> None:
         self.comments.append(data)

@@ -48,9 +48,7 @@ def document(content: Article) -> Document:
 
 def test_a_body_is_the_introduction_and_each_section_under_an_h2() -> None:
     assert render_body(article()) == (
-        "<p>Austria lies in <em>Central</em> Europe.</p>\n"
-        "<h2>People</h2>\n"
-        "<p>Nine million.</p>"
+        "<p>Austria lies in <em>Central</em> Europe.</p>\n<h2>People</h2>\n<p>Nine million.</p>"
     )
 
 
@@ -135,6 +133,13 @@ def test_a_link_that_is_taken_off_leaves_its_words() -> None:
 def test_an_image_leaves_its_description_and_loads_nothing() -> None:
     assert body("a ![view of *Graz*](https://x.example/p.png) b") == (
         "<p>a view of <em>Graz</em> b</p>"
+    )
+
+
+def test_a_heading_may_speak_of_a_tag() -> None:
+    section = Section(heading="The `<canvas>` & <b>more</b>", body_markdown="")
+    assert render_body(article(introduction="", sections=[section])) == (
+        "<h2>The &lt;canvas&gt; &amp; more</h2>"
     )
 
 
@@ -283,7 +288,9 @@ def test_whatever_a_visitor_reads_is_part_of_the_content_hash(change: dict[str, 
 
 
 def test_markup_that_nobody_sees_is_not_part_of_the_content_hash() -> None:
-    hidden = document(article(title="Aus\u200btria", introduction="Austria lies in _Central_ Europe."))
+    hidden = document(
+        article(title="Aus\u200btria", introduction="Austria lies in _Central_ Europe.")
+    )
     assert hidden.marker == document(article()).marker
 
 

@@ -17,10 +17,20 @@ MakeServer = Callable[..., EmbeddedServer]
 MakeEngine = Callable[[str], Engine]
 
 
+def fastest_place() -> Path:
+    """A place in memory where there is one: a dozen clusters are made, 1,000 synced files each."""
+    memory = Path("/dev/shm")
+    if memory.is_dir():
+        found = os.statvfs(memory)
+        if found.f_bavail * found.f_frsize > 2**31 and not found.f_flag & os.ST_NOEXEC:
+            return memory
+    return Path("/tmp")
+
+
 @pytest.fixture(scope="session")
 def short_tmp() -> Iterator[Path]:
     """A folder every account can enter: below pytest's own, root's server could not go."""
-    folder = Path(tempfile.mkdtemp(prefix="cp-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="cp-", dir=fastest_place()))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -46,6 +56,7 @@ def make_server(place: Path) -> Iterator[MakeServer]:
     yield make
     for server in made:
         server.stop()
+    shutil.rmtree(place)
 
 
 @pytest.fixture
@@ -53,13 +64,12 @@ def server(make_server: MakeServer) -> EmbeddedServer:
     return make_server()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(short_tmp: Path) -> Iterator[EmbeddedServer]:
-    """One running server for all tests of a module that only look at it or heal it."""
+    """One server for all tests that need no fresh one; a test may find it stopped or killed."""
     place = Path(tempfile.mkdtemp(dir=short_tmp))
     place.chmod(0o755)
     server = EmbeddedServer(place / ".content_pipeline", system_home=place / "system")
-    server.ensure_running()
     yield server
     server.stop()
 

@@ -22,7 +22,6 @@ from content_pipeline.postgres.server import EmbeddedServer, ServerState
 from content_pipeline.postgres.urls import DatabaseUrl
 
 MakeEngine = Callable[[str], Engine]
-MakeServer = Callable[..., EmbeddedServer]
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -100,19 +99,20 @@ def test_a_pid_file_without_a_pid_is_survived(shared: EmbeddedServer, content: s
     assert answers(shared.ensure_running())
 
 
-def test_a_zombie_is_not_taken_for_the_server(server: EmbeddedServer, linux_only: None) -> None:
+def test_a_zombie_is_not_taken_for_the_server(shared: EmbeddedServer, linux_only: None) -> None:
+    shared.stop()
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans become ours, and we do not reap
     try:
-        server.ensure_running()
-        killed = kill(server)
+        shared.ensure_running()
+        killed = kill(shared)
 
-        assert answers(server.ensure_running())
+        assert answers(shared.ensure_running())
 
         state = Path(f"/proc/{killed}/stat").read_text().rpartition(")")[2].split()[0]
         assert state == "Z"
-        second = pid_of(server)
-        server.stop()
+        second = pid_of(shared)
+        shared.stop()
         os.waitpid(killed, 0)
         os.waitpid(second, 0)
     finally:
@@ -151,17 +151,17 @@ def test_a_long_statement_that_outlives_the_killed_server_does_not_delay_the_nex
 def test_a_deleted_socket_is_made_again(shared: EmbeddedServer) -> None:
     address = shared.ensure_running()
     before = pid_of(shared)
-    shutil.rmtree(address.socket_dir.parent)
+    shutil.rmtree(address.socket_dir)
 
     assert answers(shared.ensure_running())
     assert pid_of(shared) != before
 
 
 def test_a_server_that_hangs_is_reported_and_not_started_twice(
-    make_server: MakeServer, shared: EmbeddedServer
+    shared: EmbeddedServer,
 ) -> None:
     shared.ensure_running()
-    impatient = make_server(shared.data_home, start_deadline_s=0.1)
+    impatient = EmbeddedServer(shared.data_home, start_deadline_s=0.1)
     pid = pid_of(shared)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -228,6 +228,21 @@ def test_an_error_that_a_start_does_not_heal_is_raised(
 
     with pytest.raises(OperationalError, match="no_such_database"):
         engine.connect()
+
+
+def test_a_server_that_cannot_be_healed_is_reported_by_the_connect(
+    shared: EmbeddedServer, database: DatabaseUrl, make_engine: MakeEngine
+) -> None:
+    engine = make_engine(database.ledger_url)
+    install_heal(engine, database.server)
+    kill_and_wait(shared)
+    version = shared.status().data_dir / "PG_VERSION"
+    version.write_text("9.6\n")
+    try:
+        with pytest.raises(DatabaseUnavailable, match=r"made by PostgreSQL 9\.6"):
+            engine.connect()
+    finally:
+        version.write_text("18\n")
 
 
 def test_the_teams_own_database_is_not_healed(

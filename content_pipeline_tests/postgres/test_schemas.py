@@ -1,7 +1,7 @@
 """Making schemas with whatever rights the role has."""
 
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -17,7 +17,7 @@ def administer(address: ServerAddress, statement: str) -> list[tuple[object, ...
     with psycopg.connect(
         host=str(address.socket_dir), user="postgres", dbname=address.database, autocommit=True
     ) as connection:
-        cursor = connection.execute(statement)  # type: ignore[call-overload]
+        cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
 
 
@@ -27,11 +27,13 @@ def owner_of_schema(address: ServerAddress, name: str) -> list[tuple[object, ...
     )
 
 
-@pytest.fixture
-def weak_url(address: ServerAddress, database: DatabaseUrl) -> Iterator[str]:
+@pytest.fixture(params=["ledger_url", "dagster_url"])
+def weak_url(
+    address: ServerAddress, database: DatabaseUrl, request: pytest.FixtureRequest
+) -> Iterator[str]:
     """The database for a role without any right in it."""
-    administer(address, 'CREATE ROLE "weak role" LOGIN')
-    url = make_url(database.ledger_url).set(username="weak role")
+    administer(address, 'DROP SCHEMA IF EXISTS wanted; CREATE ROLE "weak role" LOGIN')
+    url = make_url(getattr(database, request.param)).set(username="weak role")
     yield url.render_as_string(hide_password=False)
     administer(address, 'DROP OWNED BY "weak role"; DROP ROLE "weak role"')
 
@@ -52,23 +54,11 @@ def test_a_schema_is_made_once_by_either_client(
 def test_processes_that_make_the_same_schema_at_once_all_succeed(
     address: ServerAddress, database: DatabaseUrl
 ) -> None:
-    failures: list[Exception] = []
-
-    def make(name: str) -> None:
-        try:
-            ensure_schema(database.ledger_url, name)
-        except Exception as error:  # boundary: a thread's error would be lost
-            failures.append(error)
-
     for name in ("first", "second", "third"):
-        threads = [threading.Thread(target=make, args=(name,)) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(6) as threads:
+            made = [threads.submit(ensure_schema, database.ledger_url, name) for _ in range(6)]
+        assert [future.result() for future in made] == [None] * 6
         assert owner_of_schema(address, name) == [("content_pipeline",)]
-
-    assert failures == []
 
 
 def test_a_role_that_may_not_make_it_gets_the_statement_for_its_administrator(

@@ -142,6 +142,7 @@ def test_the_embedded_database_is_reached_by_both_clients_each_with_its_own_sett
         ("dagster_url", "psycopg2"): ("dagster", "off"),
     }
     assert database.server == shared
+    assert resolved(database.shown).ledger_url == database.ledger_url
     assert parse_qs(urlsplit(database.ledger_url).query)["host"] == [
         str(shared.status().socket_dir)
     ]

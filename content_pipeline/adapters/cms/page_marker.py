@@ -50,13 +50,21 @@ class _HeadReader(HTMLParser):
         super().__init__()
         self.marks: list[str | None] = []
         self._in_head = True
+        self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "body":
             self._in_head = False
-        elif tag == "meta" and self._in_head and dict(attrs).get("name") == META_NAME:
-            self.marks.append(dict(attrs).get("content"))
+        elif tag == "title":
+            # Python 3.11 reads a title as markup; browsers, and later versions, read it as text.
+            self._in_title = True
+        elif tag == "meta" and self._in_head and not self._in_title:
+            found = dict(attrs)
+            if found.get("name") == META_NAME:
+                self.marks.append(found.get("content"))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "head":
             self._in_head = False
+        elif tag == "title":
+            self._in_title = False

@@ -96,6 +96,15 @@ def _by_body(error: Exception, circumstances: Circumstances) -> Failure:
     )
 
 
+def _by_credentials(error: Exception, circumstances: Circumstances) -> Failure:
+    """The SDK raises the bare class only while it looks for credentials.
+
+    A subclass without a rule of its own may mean anything.
+    """
+    rule = _NO_CREDENTIALS if type(error) is openai.OpenAIError else _UNKNOWN
+    return rule(error, circumstances)
+
+
 _UNREACHED = "it could not be reached, nothing was sent; check base_url, DNS, TLS and the network"
 _CUT = "the connection broke before a whole answer came; the completion may exist and be billed"
 _LATE = "no whole answer before the deadline; the completion may exist and be billed"
@@ -105,6 +114,9 @@ _MISPLACED = "an error that no completion call raises; please report it"
 _UNKNOWN: Rule = _always(
     FailureClass.UNCERTAIN,
     "the call ended in an unexpected error; the completion may exist and be billed",
+)
+_NO_CREDENTIALS: Rule = _always(
+    FailureClass.AUTH, "the SDK found no usable credentials; nothing was sent, set the API key"
 )
 
 RULES: Mapping[type[BaseException], Rule] = {
@@ -132,10 +144,7 @@ RULES: Mapping[type[BaseException], Rule] = {
     SubjectTokenProviderError: _always(
         FailureClass.AUTH, "no token could be obtained for it; check the credentials"
     ),
-    # The SDK raises the bare class only while it looks for credentials.
-    openai.OpenAIError: _always(
-        FailureClass.AUTH, "the SDK found no usable credentials; nothing was sent, set the API key"
-    ),
+    openai.OpenAIError: _by_credentials,
     openai.WebSocketConnectionClosedError: _always(FailureClass.UNCERTAIN, _CUT),
     openai.WebSocketQueueFullError: _always(FailureClass.INTERNAL, _MISPLACED),
     openai.InvalidWebhookSignatureError: _always(FailureClass.INTERNAL, _MISPLACED),
@@ -173,6 +182,7 @@ RULES: Mapping[type[BaseException], Rule] = {
     httpx2.HTTPError: _UNKNOWN,
     httpx2.HTTPStatusError: _by_answer,
     httpx2.CookieConflict: _UNKNOWN,
+    httpx2.SSEError: _UNKNOWN,
     httpx2.StreamError: _UNKNOWN,
     httpx2.StreamConsumed: _UNKNOWN,
     httpx2.StreamClosed: _UNKNOWN,

@@ -211,6 +211,11 @@ def _checked_address(base_url: str | None, profile: ProviderProfile) -> httpx2.U
             f"base_url of provider {profile.name} must be an http or https address such as "
             "https://models.example.com/v1"
         )
+    if address.userinfo or address.query or address.fragment:
+        raise ConfigurationError(
+            f"base_url of provider {profile.name} must not carry credentials or a query, because "
+            "addresses are logged; give the key as the API key"
+        )
     return address
 
 

@@ -98,9 +98,9 @@ STATUSES: Mapping[int, FailureClass] = {
     401: FailureClass.AUTH,
     402: FailureClass.QUOTA,
     403: FailureClass.AUTH,
-    # The first copy of a request may have gone through; our key names one attempt only, so a
-    # conflict can only be with an earlier copy of that same attempt.
     408: FailureClass.UNCERTAIN,
+    # Our idempotency key names one attempt, and an attempt is sent once: a conflict can only be
+    # with a copy that an intermediary sent, and that one may have gone through.
     409: FailureClass.UNCERTAIN,
     499: FailureClass.UNCERTAIN,
     429: FailureClass.THROTTLED,

@@ -13,6 +13,7 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import httpcore2
@@ -42,12 +43,13 @@ class DeadlineTransport(httpx2.BaseTransport):
 
     Reads the limits of a request from its ``timeout`` extension, in seconds: ``read`` bounds
     everything from now to the last byte, ``pool`` the wait for a connection, ``connect`` making
-    one (per address of the host). All four must be set. Raises httpx2's TransportErrors.
+    one (per address of the host). All four must be set. Only looking up the host's name is not
+    bounded: that time is the system resolver's. Raises httpx2's TransportErrors.
     """
 
     def __init__(self, *, max_connections: int, proxy_url: str | None = None) -> None:
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=httpx2.create_ssl_context(),
+            ssl_context=_tls(),
             proxy=_proxy(proxy_url) if proxy_url is not None else None,
             max_connections=max_connections,
             max_keepalive_connections=max_connections,
@@ -130,7 +132,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, timeout=_left(timeout, httpcore2.ReadTimeout))
+        return self._stream.read(max_bytes, timeout=0.4)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), WRITE_BYTES):
@@ -175,6 +177,12 @@ def _left(instant: float | None, expired: type[httpcore2.TimeoutException]) -> f
     if left <= 0:
         raise expired("the deadline of the request has passed")
     return left
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for the process: loading the system's certificates takes 0.1 s."""
+    return httpx2.create_ssl_context()
 
 
 def _keep_alive_options() -> list[httpcore2.SOCKET_OPTION]:

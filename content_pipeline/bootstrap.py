@@ -1,0 +1,134 @@
+"""From settings to running parts: the ledger, the provider, the CMS of a site, put together.
+
+What belongs here: the one place that knows which adapter a setting means, and that reads clocks and
+random numbers. The command line and Dagster both start here, so they do the same.
+"""
+
+import os
+import random
+import socket
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from content_pipeline.adapters.cms.folder import FolderCMS
+from content_pipeline.adapters.hooks.index_page import IndexPage
+from content_pipeline.adapters.hooks.sitemap import SitemapFile
+from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
+from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
+from content_pipeline.config import Project, environment
+from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.money import Usage
+from content_pipeline.core.ports import CMS, PriceList, SiteHook
+from content_pipeline.ledger import migrate
+from content_pipeline.ledger.database import Ledger, create_ledger_engine
+from content_pipeline.ledger.schema import SCHEMA
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.postgres.healing import install_heal
+from content_pipeline.postgres.schemas import ensure_schema
+from content_pipeline.postgres.urls import database_url
+from content_pipeline.sandbox.settings import ProviderSettings
+from content_pipeline.sandbox.supervisor import ensure_provider_running
+from content_pipeline.site_files import Site
+
+SANDBOX = "sandbox"
+SANDBOX_KEY = "sandbox"
+"""The sandbox provider wants a key like every provider, and any will do."""
+
+
+def utc_now() -> datetime:
+    """The time, where a clock must be read."""
+    return datetime.now(UTC)  # noqa: TID251 - clocks are handed on from here
+
+
+def open_ledger(project: Project) -> Ledger:
+    """The project's ledger, started and brought up to date.
+
+    Raises ConfigurationError or DatabaseUnavailable.
+    """
+    urls = database_url(environment(), project.data_home)
+    ensure_schema(urls.ledger_url, SCHEMA)
+    engine = create_ledger_engine(urls.ledger_url)
+    install_heal(engine, urls.server)
+    migrate.upgrade(engine)
+    return Ledger(engine)
+
+
+def open_site(
+    site: Site, project: Project, ledger: Ledger, *, purpose: str, run_id: str | None = None
+) -> SiteRuntime:
+    """Everything that work on ``site`` needs. ``purpose`` names the process in the records.
+
+    Starts the sandbox provider when the site uses it. Raises ConfigurationError for a missing key
+    and UnknownPrice for a model without a price, before anything is spent.
+    """
+    settings = site.settings
+    profile = provider_profile(settings.generation.provider)
+    prices = _prices(site, profile)
+    prices.cost(settings.generation.model, Usage(input_tokens=1, output_tokens=1))
+    cms, hooks = _folder_site(site, project)
+    return SiteRuntime(
+        site=settings,
+        prompt_template=site.prompt_template,
+        columns=site.columns,
+        generation_version=site.generation_version,
+        ledger=ledger,
+        model=_model(site, project, profile),
+        prices=prices,
+        cms=cms,
+        hooks=hooks,
+        worker=f"{socket.gethostname()}:{os.getpid()}:{purpose}:{time.time_ns() // 1_000_000:x}",
+        run_id=run_id,
+        random=random.random,
+        call_slots=threading.Semaphore(settings.generation.in_flight),
+    )
+
+
+def _prices(site: Site, profile: ProviderProfile) -> PriceList:
+    generation = site.settings.generation
+    overrides = {}
+    if generation.price is not None:
+        overrides[generation.model] = PriceOverride(
+            input_usd_per_mtok=generation.price.input_usd_per_mtok,
+            output_usd_per_mtok=generation.price.output_usd_per_mtok,
+            cached_input_usd_per_mtok=generation.price.cached_input_usd_per_mtok,
+        )
+    return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
+
+
+def _model(site: Site, project: Project, profile: ProviderProfile) -> OpenAIChat:
+    generation, variables = site.settings.generation, environment()
+    if generation.provider == SANDBOX:
+        running = ensure_provider_running(
+            project.data_home,
+            ProviderSettings(
+                latency_median_s=generation.sandbox.latency_median_s,
+                latency_sigma=generation.sandbox.latency_sigma,
+                seed=generation.sandbox.seed,
+            ),
+        )
+        return OpenAIChat(
+            profile=profile, api_key=SANDBOX_KEY, base_url=running.base_url, now=utc_now
+        )
+    key = variables.get(generation.api_key_env, "").strip()
+    if not key and profile.needs_api_key:
+        raise ConfigurationError(
+            f"{site.file}: provider {generation.provider!r} needs a key in the environment "
+            f"variable {generation.api_key_env}; set it, or use `provider: sandbox` to try the "
+            "site without one"
+        )
+    base_url = variables.get(generation.base_url_env, "").strip() or None
+    return OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+
+
+def _folder_site(site: Site, project: Project) -> tuple[CMS, tuple[SiteHook, ...]]:
+    root = published_folder(site, project)
+    cms = FolderCMS(root, base_url=site.settings.base_url, clock=utc_now)
+    return cms, (SitemapFile(root), IndexPage(root))
+
+
+def published_folder(site: Site, project: Project) -> Path:
+    """Where the site's pages are written."""
+    return project.root / site.settings.cms.folder

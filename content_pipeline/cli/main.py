@@ -1,0 +1,34 @@
+"""The command group, and how an error of ours leaves the process."""
+
+import sys
+
+import click
+
+from content_pipeline import __version__
+from content_pipeline.cli.inspect import show, status, uncertain
+from content_pipeline.cli.repair import repair
+from content_pipeline.cli.run import run
+from content_pipeline.cli.services import db, sandbox
+from content_pipeline.core.errors import ContentPipelineError
+
+
+class _Group(click.Group):
+    """Turns an expected error into its message and exit status 2, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ContentPipelineError as error:
+            click.secho(f"Error: {error}", fg="red", err=True)
+            sys.exit(2)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Generate, validate and publish pages from a table of topics, each paid and published once."""
+
+
+for command in (run, status, show, uncertain, repair, db, sandbox):
+    main.add_command(command)

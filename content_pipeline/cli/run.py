@@ -1,0 +1,141 @@
+"""``content-pipeline run``: the main job, from the topic table to proved pages and a sitemap."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from content_pipeline.adapters.tables import read_file, read_query, rows_of
+from content_pipeline.bootstrap import open_site, published_folder
+from content_pipeline.cli.context import choose_site, opened_ledger, site_option
+from content_pipeline.cli.summary import RunSummary, print_summary
+from content_pipeline.config import Project, environment, find_project
+from content_pipeline.core.errors import TopicTableError
+from content_pipeline.core.failures import Failure
+from content_pipeline.core.states import FINAL, PageJobState
+from content_pipeline.ledger import reports
+from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.intake import Intake
+from content_pipeline.ledger.leases import Selection
+from content_pipeline.operations.announce import announce
+from content_pipeline.operations.lane import advance
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.submit import submit
+from content_pipeline.site_files import Site
+
+
+@click.command()
+@site_option
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A site file elsewhere, instead of one of the project's.",
+)
+@click.option("--quiet", is_flag=True, help="Print nothing but errors; the exit status tells.")
+def run(site_name: str | None, file: Path | None, *, quiet: bool) -> None:
+    """Bring every topic's page to the site: generate, validate, publish, prove, announce.
+
+    Running it again costs nothing for pages that are done and goes on with the others. Ctrl-C
+    finishes the pages at work; a second Ctrl-C stops at once, which is safe too.
+    """
+    project = find_project()
+    site = choose_site(project, site_name, file)
+    with opened_ledger(project) as ledger:
+        runtime = open_site(site, project, ledger, purpose="cli")
+        intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
+        summary = _work(runtime, project, site, intake, quiet=quiet)
+    if not quiet:
+        print_summary(summary, Console())
+    sys.exit(0 if summary.all_settled else 1)
+
+
+def topic_rows(site: Site) -> Iterator[dict[str, str]]:
+    """The rows of the site's topic table. Raises TopicTableError."""
+    source = site.settings.topics
+    columns = site.columns | {source.id}
+    if site.table is not None:
+        yield from map(dict, rows_of(read_file(site.table), columns, source=str(site.table)))
+        return
+    assert source.query is not None
+    assert source.database_env is not None
+    url = environment().get(source.database_env, "").strip()
+    if not url:
+        raise TopicTableError(
+            f"{site.file}: `topics.query` needs a database URL in the environment variable "
+            f"{source.database_env}"
+        )
+    yield from map(dict, rows_of(read_query(source.query, url), columns, source="topics.query"))
+
+
+def _work(
+    runtime: SiteRuntime, project: Project, site: Site, intake: Intake, *, quiet: bool
+) -> RunSummary:
+    keys = intake.topic_keys
+    already_published = _published(runtime.ledger, site.settings.site, keys)
+    selection = Selection(site=site.settings.site, topics=keys)
+    console = Console(stderr=True)
+    with _interruptible() as stop, _progress(console, quiet=quiet) as progress:
+        done = set(already_published)
+        task = progress.add_task(site.settings.title, total=len(keys), completed=len(done))
+        for settled in advance(runtime, selection, stop=stop):
+            if settled.state in FINAL:
+                done.add(settled.topic_key)
+                progress.update(task, completed=len(done))
+    announced = announce(runtime)
+    with runtime.ledger.begin() as connection:
+        return RunSummary(
+            site=site.settings,
+            pages=tuple(reports.page_reports(connection, site.settings.site, keys)),
+            reused=frozenset(already_published),
+            rejected_rows=reports.site_status(connection, site.settings.site).rejected_rows,
+            work=reports.work_of(connection, runtime.worker),
+            announced=tuple(announced),
+            look_at=str(published_folder(site, project) / "index.html"),
+            interrupted=stop.is_set(),
+        )
+
+
+def _published(ledger: Ledger, site: str, keys: tuple[str, ...]) -> set[str]:
+    with ledger.begin() as connection:
+        pages = reports.page_reports(connection, site, keys)
+    return {page.topic_key for page in pages if page.state is PageJobState.PUBLISHED}
+
+
+def _progress(console: Console, *, quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=quiet or not console.is_terminal,
+    )
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Let SIGINT and SIGTERM end the work in order, and a second one end the process."""
+    stop = threading.Event()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(128 + number)  # every checkpoint is durable: nothing is lost by leaving now
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+__all__ = ["Failure", "run", "topic_rows"]

@@ -1,0 +1,160 @@
+"""The table that ends a run: what became of every page, what it cost, where to look."""
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from content_pipeline.core.failures import EXPLANATIONS, Failure
+from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.states import NEEDS_PERSON, PageJobState
+from content_pipeline.ledger.reports import PageReport, Work
+
+SHOWN_FAILURES = 10
+"""Enough to see the kinds; the rest is a command away."""
+
+_UNCERTAIN = (PageJobState.GENERATION_UNCERTAIN, PageJobState.PUBLISH_UNCERTAIN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What one run leaves to tell."""
+
+    site: SiteSettings
+    pages: tuple[PageReport, ...]
+    reused: frozenset[str]
+    """Topics whose page was already published as wanted."""
+    rejected_rows: tuple[str, ...]
+    work: Work
+    announced: tuple[tuple[str, Failure | str], ...]
+    look_at: str
+    interrupted: bool
+
+    @property
+    def published(self) -> list[PageReport]:
+        """Pages that this run published and proved."""
+        return [
+            page
+            for page in self.pages
+            if page.state is PageJobState.PUBLISHED and page.topic_key not in self.reused
+        ]
+
+    @property
+    def failed(self) -> list[PageReport]:
+        """Pages that need a person."""
+        return [page for page in self.pages if page.state in NEEDS_PERSON]
+
+    @property
+    def uncertain(self) -> list[PageReport]:
+        """Pages with a call whose outcome nobody knows yet."""
+        return [page for page in self.pages if page.state in _UNCERTAIN]
+
+    @property
+    def cancelled(self) -> list[PageReport]:
+        """Pages that a person stopped."""
+        return [page for page in self.pages if page.state is PageJobState.CANCELLED]
+
+    @property
+    def waiting(self) -> list[PageReport]:
+        """Pages that a later run goes on with."""
+        settled = {PageJobState.PUBLISHED, PageJobState.CANCELLED, *NEEDS_PERSON, *_UNCERTAIN}
+        return [page for page in self.pages if page.state not in settled]
+
+    @property
+    def all_settled(self) -> bool:
+        """Whether every row of the table is a published page and everybody was told."""
+        told = not any(isinstance(outcome, Failure) for _, outcome in self.announced)
+        open_pages = self.failed or self.uncertain or self.waiting or self.rejected_rows
+        return told and not open_pages
+
+
+def print_summary(summary: RunSummary, console: Console) -> None:
+    """Print the table of a run, and what a person should do next."""
+    table = Table(title=summary.site.title, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    for name, count, note in _page_rows(summary):
+        table.add_row(name, f"{count:,}", escape(note))
+    table.add_section()
+    work = summary.work
+    table.add_row(
+        "attempts", f"{work.generate_attempts + work.publish_attempts:,}", _attempts(work)
+    )
+    table.add_row(
+        "tokens",
+        f"{work.input_tokens + work.output_tokens:,}",
+        f"{work.input_tokens:,} in, {work.output_tokens:,} out",
+    )
+    table.add_row("dollars", f"${work.usd:,.4f}", _dollars(summary))
+    table.add_section()
+    for kind, outcome in summary.announced:
+        told = f"failed: {outcome.message}" if isinstance(outcome, Failure) else outcome
+        table.add_row(kind.replace("_", " "), "", escape(told))
+    table.add_row("look at", "", escape(summary.look_at))
+    console.print(table)
+    _print_failures(summary, console)
+
+
+def _page_rows(summary: RunSummary) -> list[tuple[str, int, str]]:
+    rejected = len(summary.rejected_rows)
+    classes = Counter(str(page.failure_class) for page in summary.failed)
+    if rejected:
+        classes["invalid_input"] += rejected
+    rows = [
+        ("published", len(summary.published), "generated, published and read back by this run"),
+        ("reused", len(summary.pages and summary.reused), "already published as wanted"),
+        ("waiting", len(summary.waiting), _waiting_note(summary)),
+        ("uncertain", len(summary.uncertain), "an outcome is not known yet; asked again next run")
+        if summary.uncertain
+        else ("uncertain", 0, ""),
+        (
+            "failed",
+            len(summary.failed) + rejected,
+            ", ".join(f"{name} {count}" for name, count in sorted(classes.items())),
+        ),
+    ]
+    if summary.cancelled:
+        rows.append(("cancelled", len(summary.cancelled), "stopped by a person"))
+    return rows
+
+
+def _waiting_note(summary: RunSummary) -> str:
+    if not summary.waiting:
+        return ""
+    if summary.interrupted:
+        return "the run was stopped; the same command goes on"
+    first = min(page.next_attempt_at for page in summary.waiting)
+    classes = Counter(str(page.failure_class) for page in summary.waiting if page.failure_class)
+    reasons = ", ".join(f"{name} {count}" for name, count in sorted(classes.items()))
+    return f"next try {first:%Y-%m-%d %H:%M:%S} UTC {reasons}".rstrip()
+
+
+def _attempts(work: Work) -> str:
+    return f"{work.generate_attempts:,} generate, {work.publish_attempts:,} publish"
+
+
+def _dollars(summary: RunSummary) -> str:
+    everything = sum((page.usd for page in summary.pages), Decimal(0))
+    notes = [f"${everything:,.4f} for these pages in all"]
+    if summary.site.generation.provider == "sandbox":
+        notes.append(f"sandbox: list price of {summary.site.generation.model}, nothing was charged")
+    if summary.work.uncertain_usd:
+        notes.append(f"${summary.work.uncertain_usd:,.4f} of it may not have been billed")
+    return "; ".join(notes)
+
+
+def _print_failures(summary: RunSummary, console: Console) -> None:
+    failed = summary.failed
+    for page in failed[:SHOWN_FAILURES]:
+        assert page.failure_class is not None
+        console.print(f"[red]{escape(page.topic_key)}[/red]: {escape(page.failure_message or '')}")
+        console.print(f"  {EXPLANATIONS[page.failure_class]}", style="dim")
+    for message in summary.rejected_rows[:SHOWN_FAILURES]:
+        console.print(f"[red]{escape(message)}[/red]")
+    more = len(failed) - SHOWN_FAILURES
+    if more > 0:
+        console.print(f"and {more} more: content-pipeline status --site {summary.site.site}")

@@ -1,0 +1,379 @@
+"""Reports: what people are shown of pages, calls and money, always read fresh from the ledger.
+
+What belongs here: reading only. The same values feed the command line, Dagster's metadata and the
+summary of a run, so they cannot disagree.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, and_, func, select
+
+from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import attempts as attempt_rows
+from content_pipeline.ledger.schema import (
+    AttemptKind,
+    EffectState,
+    SpendState,
+    attempts,
+    effects,
+    page_jobs,
+    pages,
+    rejected_rows,
+    spend,
+    topics,
+    transitions,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReport:
+    """One attempt as people see it."""
+
+    kind: AttemptKind
+    number: int
+    state: str
+    failure_class: str | None
+    failure_message: str | None
+    model: str | None
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    usd: Decimal
+    """Settled, or the worst case while nobody knows."""
+    is_certain: bool
+    latency_s: float | None
+    started_at: datetime
+    request_id: str | None
+    worker: str
+    revision: int | None
+    recovered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageReport:
+    """One topic's current page job with everything about it that is worth a look."""
+
+    topic_key: str
+    name: str
+    page_job_id: str
+    page_id: str | None
+    path: str | None
+    state: PageJobState
+    cancel_requested: bool
+    failure_class: FailureClass | None
+    failure_message: str | None
+    next_attempt_at: datetime
+    generation_version: str
+    input_hash: str
+    owner: str
+    revision: int | None
+    published_revision: int | None
+    published_title: str | None
+    remote_id: str | None
+    remote_url: str | None
+    verified_at: datetime | None
+    attempts: tuple[AttemptReport, ...] = field(repr=False)
+
+    def of_kind(self, kind: AttemptKind) -> tuple[AttemptReport, ...]:
+        """The attempts of one kind, oldest first."""
+        return tuple(attempt for attempt in self.attempts if attempt.kind is kind)
+
+    @property
+    def usd(self) -> Decimal:
+        """What the page job cost, uncertain calls at their worst case."""
+        return sum((attempt.usd for attempt in self.attempts), Decimal(0))
+
+    @property
+    def uncertain_usd(self) -> Decimal:
+        """The part of ``usd`` that may not have been billed."""
+        return sum((item.usd for item in self.attempts if not item.is_certain), Decimal(0))
+
+    @property
+    def error_classes(self) -> tuple[str, ...]:
+        """The classes of its failed attempts and of its present failure, each once, in order."""
+        seen = [item.failure_class for item in self.attempts if item.failure_class]
+        seen += [self.failure_class] if self.failure_class else []
+        return tuple(dict.fromkeys(seen))
+
+
+def page_reports(
+    connection: Connection, site: str, topic_keys: Sequence[str] | None = None
+) -> list[PageReport]:
+    """The current page job of each topic, in table order; ``topic_keys``: only these."""
+    query = _current_jobs(site)
+    if topic_keys is not None:
+        query = query.where(topics.c.topic_key.in_(list(topic_keys)))
+    rows = connection.execute(query).mappings().all()
+    by_job = _attempts_by_job(connection, [row["page_job_id"] for row in rows])
+    return [_page_report(row, by_job[row["page_job_id"]]) for row in rows]
+
+
+def _current_jobs(site: str) -> Select[Any]:
+    return (
+        select(
+            page_jobs,
+            topics.c.name,
+            pages.c.path,
+            pages.c.published_revision,
+            pages.c.published_title,
+            pages.c.remote_id,
+            pages.c.remote_url,
+            pages.c.verified_at,
+        )
+        .join(topics, topics.c.current_job_id == page_jobs.c.page_job_id)
+        .outerjoin(pages, pages.c.page_id == page_jobs.c.page_id)
+        .where(topics.c.site == site)
+        .order_by(topics.c.row_number, topics.c.topic_key)
+    )
+
+
+def _attempts_by_job(
+    connection: Connection, page_job_ids: Sequence[str]
+) -> defaultdict[str, list[AttemptReport]]:
+    by_job: defaultdict[str, list[AttemptReport]] = defaultdict(list)
+    for row in attempt_rows.of_jobs(connection, page_job_ids):
+        by_job[row.page_job_id].append(
+            AttemptReport(
+                kind=AttemptKind(row.kind),
+                number=row.number,
+                state=row.state,
+                failure_class=row.failure_class,
+                failure_message=row.failure_message,
+                model=row.model,
+                input_tokens=row.input_tokens or 0,
+                cached_tokens=row.cached_tokens or 0,
+                output_tokens=row.output_tokens or 0,
+                usd=row.usd,
+                is_certain=row.spend_state not in (SpendState.UNCERTAIN, SpendState.RESERVED),
+                latency_s=row.latency_s,
+                started_at=row.started_at,
+                request_id=row.request_id,
+                worker=row.worker,
+                revision=row.revision,
+                recovered=row.recovered,
+            )
+        )
+    return by_job
+
+
+def _page_report(row: RowMapping, own_attempts: Sequence[AttemptReport]) -> PageReport:
+    return PageReport(
+        topic_key=row["topic_key"],
+        name=row["name"],
+        page_job_id=row["page_job_id"],
+        page_id=row["page_id"],
+        path=row["path"],
+        state=PageJobState(row["state"]),
+        cancel_requested=row["cancel_requested_at"] is not None,
+        failure_class=FailureClass(row["failure_class"]) if row["failure_class"] else None,
+        failure_message=row["failure_message"],
+        next_attempt_at=row["next_attempt_at"],
+        generation_version=row["generation_version"],
+        input_hash=row["input_hash"],
+        owner=row["owner"],
+        revision=row["revision"],
+        published_revision=row["published_revision"],
+        published_title=row["published_title"],
+        remote_id=row["remote_id"],
+        remote_url=row["remote_url"],
+        verified_at=row["verified_at"],
+        attempts=tuple(own_attempts),
+    )
+
+
+def find_topic(
+    connection: Connection, page: str, site: str | None = None
+) -> tuple[str, str] | None:
+    """The (site, topic key) that ``page`` means: a topic id, page id, page job id, path or URL."""
+    query = (
+        select(topics.c.site, topics.c.topic_key)
+        .outerjoin(pages, pages.c.page_id == topics.c.page_id)
+        .outerjoin(
+            page_jobs,
+            and_(page_jobs.c.site == topics.c.site, page_jobs.c.topic_key == topics.c.topic_key),
+        )
+        .where(
+            (topics.c.topic_key == page)
+            | (pages.c.page_id == page)
+            | (pages.c.path == page)
+            | (pages.c.remote_url == page)
+            | (page_jobs.c.page_job_id == page)
+        )
+        .order_by((topics.c.topic_key == page).desc(), topics.c.site)
+        .limit(1)
+    )
+    if site is not None:
+        query = query.where(topics.c.site == site)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.site, row.topic_key)
+
+
+def history(connection: Connection, page_job_id: str) -> list[RowMapping]:
+    """All transitions of a page job, oldest first."""
+    return list(
+        connection.execute(
+            select(transitions)
+            .where(transitions.c.page_job_id == page_job_id)
+            .order_by(transitions.c.sequence)
+        ).mappings()
+    )
+
+
+def page_effects(connection: Connection, page_id: str) -> list[RowMapping]:
+    """All effects of a page, oldest first."""
+    return list(
+        connection.execute(
+            select(effects).where(effects.c.page_id == page_id).order_by(effects.c.created_at)
+        ).mappings()
+    )
+
+
+def earlier_jobs(connection: Connection, site: str, topic_key: str) -> list[RowMapping]:
+    """All page jobs of a topic, newest first."""
+    return list(
+        connection.execute(
+            select(page_jobs)
+            .where(page_jobs.c.site == site, page_jobs.c.topic_key == topic_key)
+            .order_by(page_jobs.c.created_at.desc())
+        ).mappings()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteStatus:
+    """A site at a glance."""
+
+    topics: int
+    states: dict[PageJobState, int]
+    failures: dict[FailureClass, int]
+    """Current page jobs that wait or failed, by class."""
+    live_pages: int
+    oldest_due_s: float | None
+    next_attempt_at: datetime | None
+    pending_announcements: int
+    failed_announcements: int
+    rejected_rows: tuple[str, ...]
+
+
+def site_status(connection: Connection, site: str) -> SiteStatus:
+    """Counts of a site's current page jobs and what is left to do."""
+    current = (
+        select(page_jobs)
+        .join(topics, topics.c.current_job_id == page_jobs.c.page_job_id)
+        .where(topics.c.site == site)
+        .subquery()
+    )
+    states = connection.execute(select(current.c.state, func.count()).group_by(current.c.state))
+    failures = connection.execute(
+        select(current.c.failure_class, func.count())
+        .where(current.c.failure_class.is_not(None))
+        .group_by(current.c.failure_class)
+    )
+    counts = {PageJobState(state): count for state, count in states}
+    waiting = current.c.finished_at.is_(None)
+    times = connection.execute(
+        select(
+            func.extract("epoch", func.now() - func.min(current.c.next_attempt_at)),
+            func.min(current.c.next_attempt_at).filter(current.c.next_attempt_at > func.now()),
+        ).where(waiting)
+    ).one()
+    announcements = {
+        EffectState(state): count
+        for state, count in connection.execute(
+            select(effects.c.state, func.count())
+            .where(effects.c.site == site, effects.c.page_id.is_(None))
+            .group_by(effects.c.state)
+        )
+    }
+    live = connection.execute(
+        select(func.count())
+        .select_from(pages)
+        .where(pages.c.site == site, pages.c.published_revision.is_not(None))
+    ).scalar_one()
+    rejected = connection.execute(
+        select(rejected_rows.c.message)
+        .where(rejected_rows.c.site == site)
+        .order_by(rejected_rows.c.row_number)
+    ).scalars()
+    return SiteStatus(
+        topics=sum(counts.values()),
+        states=counts,
+        failures={FailureClass(name): count for name, count in failures},
+        live_pages=live,
+        oldest_due_s=None if times[0] is None else max(0.0, float(times[0])),
+        next_attempt_at=times[1],
+        pending_announcements=announcements.get(EffectState.PENDING, 0)
+        + announcements.get(EffectState.IN_PROGRESS, 0),
+        failed_announcements=announcements.get(EffectState.FAILED, 0),
+        rejected_rows=tuple(rejected),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one worker did."""
+
+    generate_attempts: int
+    publish_attempts: int
+    input_tokens: int
+    output_tokens: int
+    usd: Decimal
+    uncertain_usd: Decimal
+
+
+def work_of(connection: Connection, worker: str) -> Work:
+    """The attempts that ``worker`` opened, and what they cost."""
+    amount = func.coalesce(spend.c.settled_usd, spend.c.reserved_usd, 0)
+    generating = attempts.c.kind == AttemptKind.GENERATE
+    row = connection.execute(
+        select(
+            func.count().filter(generating),
+            func.count().filter(attempts.c.kind == AttemptKind.PUBLISH),
+            func.coalesce(func.sum(attempts.c.input_tokens), 0),
+            func.coalesce(func.sum(attempts.c.output_tokens), 0),
+            func.coalesce(func.sum(amount), 0),
+            func.coalesce(func.sum(amount).filter(spend.c.state == SpendState.UNCERTAIN), 0),
+        )
+        .select_from(attempts)
+        .outerjoin(spend, spend.c.attempt_id == attempts.c.attempt_id)
+        .where(attempts.c.worker == worker)
+    ).one()
+    return Work(
+        generate_attempts=row[0],
+        publish_attempts=row[1],
+        input_tokens=row[2],
+        output_tokens=row[3],
+        usd=row[4],
+        uncertain_usd=row[5],
+    )
+
+
+def uncertain_calls(connection: Connection, site: str) -> list[RowMapping]:
+    """Paid calls that may have been billed and that nobody could ask about, oldest first."""
+    return list(
+        connection.execute(
+            select(
+                attempts.c.attempt_id,
+                attempts.c.page_job_id,
+                attempts.c.number,
+                attempts.c.started_at,
+                attempts.c.model,
+                attempts.c.state,
+                attempts.c.failure_message,
+                attempts.c.request_id,
+                page_jobs.c.topic_key,
+                page_jobs.c.state.label("job_state"),
+                spend.c.reserved_usd,
+            )
+            .join(spend, spend.c.attempt_id == attempts.c.attempt_id)
+            .join(page_jobs, page_jobs.c.page_job_id == attempts.c.page_job_id)
+            .where(spend.c.site == site, spend.c.state == SpendState.UNCERTAIN)
+            .order_by(attempts.c.started_at)
+        ).mappings()
+    )

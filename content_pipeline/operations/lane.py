@@ -1,0 +1,205 @@
+"""The lane: many pages at once, each on its own through generate, validate and publish.
+
+What belongs here: claiming what is due, a pool of threads that walk one page each, the heartbeat
+that keeps their leases, and short waits. No page waits for another: 99 pages proceed while the
+slowest call is out. Long waits hold no process; the lane ends and a later one goes on.
+"""
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from content_pipeline.core.errors import ContentPipelineError, LeaseLost
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.retries import HALTS_SITE
+from content_pipeline.core.states import FINAL, PageJobState, states_of
+from content_pipeline.ledger import jobs, leases
+from content_pipeline.ledger.database import Lease
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.leases import Claim, Selection
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.steps import walk
+
+log = logging.getLogger(__name__)
+
+PUBLISHING_THREADS = 4
+"""Beside one thread per call in flight: pages whose answer has come are validated and published
+by these, so that a finished call is at once followed by the next."""
+
+POLL_S = 0.25
+"""How often a lane looks for due pages while it waits for its own or another worker's."""
+
+ASIDE_S = 30.0
+"""Before a page that our own code failed on with a call unsettled is looked at again."""
+
+HEARTBEATS_PER_LEASE = 3
+"""Two beats may fail before the lease runs out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """One page job that came to rest in this lane."""
+
+    page_job_id: str
+    topic_key: str
+    state: PageJobState
+
+
+@dataclass(slots=True)
+class _Held:
+    """The leases of this lane, shared with its heartbeat."""
+
+    leases: dict[int, Lease] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, lease: Lease) -> None:
+        with self.lock:
+            self.leases[lease.token] = lease
+
+    def drop(self, lease: Lease) -> None:
+        with self.lock:
+            self.leases.pop(lease.token, None)
+
+    def snapshot(self) -> list[Lease]:
+        with self.lock:
+            return list(self.leases.values())
+
+
+def advance(
+    runtime: SiteRuntime, selection: Selection, *, stop: threading.Event | None = None
+) -> Iterator[Settled]:
+    """Work on ``selection`` until nothing of it is due soon; each page as it comes to rest.
+
+    A page may come to rest more than once (it waits, then goes on). Set ``stop`` to begin no new
+    page; those at work are finished. Ends early when the provider's account or credentials fail,
+    since every further call would fail alike.
+    """
+    stop = stop or threading.Event()
+    threads = runtime.site.generation.in_flight + PUBLISHING_THREADS
+    held = _Held()
+    at_work: dict[Future[PageJob | None], Claim] = {}
+    with _heartbeat(runtime, held), ThreadPoolExecutor(threads, thread_name_prefix="page") as pool:
+        try:
+            yield from _work(runtime, selection, pool, threads, held, at_work, stop)
+        finally:
+            # An exception above must not leave pages to be walked with nobody to report them.
+            for future in at_work:
+                future.cancel()
+
+
+def _work(
+    runtime: SiteRuntime,
+    selection: Selection,
+    pool: ThreadPoolExecutor,
+    threads: int,
+    held: _Held,
+    at_work: dict[Future[PageJob | None], Claim],
+    stop: threading.Event,
+) -> Iterator[Settled]:
+    patient_until = time.monotonic() + runtime.site.lane.patience_s
+    while True:
+        if not stop.is_set() and len(at_work) < threads:
+            for claim in _claim(runtime, selection, threads - len(at_work)):
+                held.add(claim.lease)
+                at_work[pool.submit(_walk, runtime, selection, claim, held)] = claim
+        if not at_work:
+            if stop.is_set() or not _wait_for_due(runtime, selection, patient_until):
+                return
+            continue
+        done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)
+        for future in done:
+            claim = at_work.pop(future)
+            job = future.result()
+            if job is None:
+                continue
+            if job.failure_class in HALTS_SITE and job.state not in FINAL:
+                stop.set()
+            else:
+                patient_until = time.monotonic() + runtime.site.lane.patience_s
+            yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
+
+
+def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]:
+    with runtime.ledger.begin() as connection:
+        return leases.claim_due(
+            connection,
+            selection,
+            most=most,
+            worker=runtime.worker,
+            lease_s=runtime.site.lane.lease_s,
+        )
+
+
+def _wait_for_due(runtime: SiteRuntime, selection: Selection, patient_until: float) -> bool:
+    """Sleep a moment when something becomes due soon enough; False when nothing does."""
+    with runtime.ledger.begin() as connection:
+        outlook = leases.outlook(connection, selection)
+    if outlook.wait_s is None or time.monotonic() + outlook.wait_s > patient_until:
+        return False
+    time.sleep(min(outlook.wait_s, POLL_S))
+    return True
+
+
+def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held) -> PageJob | None:
+    """Walk one claimed page and let it go; None when another worker took it over."""
+    try:
+        return walk(runtime, claim.page_job_id, claim.lease, through=states_of(selection.stages))
+    except LeaseLost:
+        return None
+    except (ContentPipelineError, SQLAlchemyError):
+        raise
+    except Exception as error:  # boundary: a fault of ours in one page must not stop the others
+        return _set_aside(runtime, claim, error)
+    finally:
+        held.drop(claim.lease)
+        with runtime.ledger.begin() as connection:
+            leases.release(connection, claim.lease)
+
+
+def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob:
+    """Keep a page that our own code failed on out of the way, with the place in the log.
+
+    Its state stands, so nothing paid or written is repeated; a person can report and retry it.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+    # The exception's own text may hold model output, so only its type and place are kept.
+    message = f"{type(error).__name__} at {place}"
+    log.error("page job %s: %s", claim.page_job_id, message)
+    failure = Failure(failure_class=FailureClass.INTERNAL, message=message)
+    with runtime.ledger.fenced(claim.lease) as connection:
+        job = jobs.load(connection, claim.page_job_id)
+        if job.state in (PageJobState.GENERATING, PageJobState.PUBLISHING):
+            return jobs.postpone(connection, job, ASIDE_S, failure)
+        return jobs.move(
+            connection, job, PageJobState.FAILED_TERMINAL, lease=claim.lease, failure=failure
+        )
+
+
+@contextmanager
+def _heartbeat(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
+    """Keep the lane's leases while it works; a lease that is lost shows at the next write."""
+    over = threading.Event()
+    lease_s = runtime.site.lane.lease_s
+
+    def beat() -> None:
+        while not over.wait(lease_s / HEARTBEATS_PER_LEASE):
+            at_work = held.snapshot()
+            if at_work:
+                with runtime.ledger.begin() as connection:
+                    leases.renew(connection, at_work, lease_s)
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

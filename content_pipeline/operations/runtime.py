@@ -1,0 +1,47 @@
+"""What an operation works with: one site, its ledger and its adapters, as one value."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.site import SiteSettings
+from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.spend import Caps
+
+
+def _ignore(_checkpoint: str) -> None:
+    """Do nothing at a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteRuntime:
+    """Everything that work on one site needs; safe to share between threads."""
+
+    site: SiteSettings
+    prompt_template: str = field(repr=False)
+    columns: frozenset[str]
+    """The columns of the topic table that enter a page."""
+    generation_version: str
+    ledger: Ledger
+    model: LanguageModel
+    prices: PriceList
+    cms: CMS
+    hooks: tuple[SiteHook, ...]
+    """Told after pages were published and proved."""
+    worker: str
+    """Names this process in leases, attempts and transitions: host, pid and purpose."""
+    run_id: str | None
+    """The Dagster run on whose behalf the work is done, if any."""
+    random: Callable[[], float]
+    """Uniform in [0, 1), for jitter."""
+    call_slots: AbstractContextManager[object]
+    """Held during each paid call: bounds the calls in flight of this process."""
+    on_checkpoint: Callable[[str], None] = _ignore
+    """Called after each durable checkpoint with its name; tests end the process there."""
+
+    @property
+    def caps(self) -> Caps:
+        """The dollars that this site's calls must not pass."""
+        budgets = self.site.budgets
+        return Caps(page_usd=budgets.page_usd, site_day_usd=budgets.site_day_usd)

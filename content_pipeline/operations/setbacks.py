@@ -1,0 +1,50 @@
+"""What happens to a page job after a failure: the retry decision, carried out.
+
+What belongs here: counting the tries of the failure's class, asking ``core.retries``, and moving
+the job accordingly, in the caller's transaction. The failure was classified where it happened.
+"""
+
+from sqlalchemy import Connection
+
+from content_pipeline.core.failures import Failure
+from content_pipeline.core.retries import RetryAfter, decide
+from content_pipeline.core.states import MOVES, PageJobState
+from content_pipeline.ledger import attempts, jobs
+from content_pipeline.ledger.database import Lease
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.operations.runtime import SiteRuntime
+
+_WAITS = {
+    PageJobState.GENERATION_UNCERTAIN: PageJobState.QUEUED,
+    PageJobState.PUBLISH_UNCERTAIN: PageJobState.READY_TO_PUBLISH,
+}
+"""Where a settled uncertainty waits; everything else waits as failed_retryable."""
+
+
+def set_back(
+    connection: Connection,
+    runtime: SiteRuntime,
+    job: PageJob,
+    lease: Lease,
+    failure: Failure,
+    kind: AttemptKind,
+) -> PageJob:
+    """Move ``job`` to where its ``failure`` leads: waiting, failed for good, or dead-lettered.
+
+    The failed attempt must already be closed: it is counted here.
+    """
+    failed = attempts.failed_count(connection, job, kind, failure.failure_class)
+    decision = decide(
+        failure,
+        failed_attempts=max(1, failed),
+        policies=runtime.site.retries,
+        jitter=runtime.random(),
+    )
+    if isinstance(decision, RetryAfter):
+        to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
+        return jobs.move(connection, job, to, lease=lease, failure=failure, wait_s=decision.wait_s)
+    to = PageJobState.DEAD_LETTERED if decision.dead_letter else PageJobState.FAILED_TERMINAL
+    if (job.state, to) not in MOVES:
+        to = PageJobState.FAILED_TERMINAL
+    return jobs.move(connection, job, to, lease=lease, failure=failure)

@@ -1,0 +1,76 @@
+"""Steps: which operation takes a page job out of which state, as one table.
+
+What belongs here: the table, the stop rules that come before every step, and walking one page as
+far as it goes without waiting.
+"""
+
+from collections.abc import Callable
+
+from content_pipeline.core.states import MOVES, WORKABLE, PageJobState
+from content_pipeline.ledger import jobs
+from content_pipeline.ledger.database import Lease
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.operations.generate import generate, reserve
+from content_pipeline.operations.publish import publish
+from content_pipeline.operations.reconcile import resume_publishing, settle_publish
+from content_pipeline.operations.recover import resume_generating, settle_generation
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.validate import validate
+
+Step = Callable[[SiteRuntime, PageJob, Lease], PageJob]
+
+
+def _go_on(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
+    """``failed_retryable`` whose wait is over: back to its last checkpoint."""
+    to = PageJobState.QUEUED if job.revision is None else PageJobState.READY_TO_PUBLISH
+    with runtime.ledger.fenced(lease) as connection:
+        return jobs.move(connection, job, to, lease=lease)
+
+
+STEPS: dict[PageJobState, Step] = {
+    PageJobState.QUEUED: reserve,
+    PageJobState.RESERVED: generate,
+    PageJobState.GENERATING: resume_generating,
+    PageJobState.GENERATION_UNCERTAIN: settle_generation,
+    PageJobState.GENERATED: validate,
+    PageJobState.VALIDATING: validate,
+    PageJobState.READY_TO_PUBLISH: publish,
+    PageJobState.PUBLISHING: resume_publishing,
+    PageJobState.PUBLISH_UNCERTAIN: settle_publish,
+    PageJobState.FAILED_RETRYABLE: _go_on,
+}
+"""A job claimed in ``generating`` or ``publishing`` was left there by a worker that is gone."""
+
+
+def walk(
+    runtime: SiteRuntime,
+    page_job_id: str,
+    lease: Lease,
+    *,
+    through: frozenset[PageJobState] = WORKABLE,
+) -> PageJob:
+    """Take one claimed page job as far as it goes without waiting. Raises LeaseLost.
+
+    ``through``: the states to take it out of; it is left in any other.
+    """
+    with runtime.ledger.begin() as connection:
+        job = jobs.load(connection, page_job_id)
+    while job.state in through and job.is_due:
+        to = _stopped(job)
+        if to is None:
+            job = STEPS[job.state](runtime, job, lease)
+        else:
+            with runtime.ledger.fenced(lease) as connection:
+                job = jobs.move(connection, job, to, lease=lease)
+    return job
+
+
+def _stopped(job: PageJob) -> PageJobState | None:
+    """Where a job ends that nobody wants any more, unless a call of it is still unsettled."""
+    for applies, to in (
+        (job.cancel_requested, PageJobState.CANCELLED),
+        (not job.is_current, PageJobState.SUPERSEDED),
+    ):
+        if applies and (job.state, to) in MOVES:
+            return to
+    return None

@@ -1,0 +1,46 @@
+"""Submit: make the ledger want a page for every row of a topic table.
+
+What belongs here: from raw rows to one intake. Asking again for the same costs nothing; a row that
+cannot become a page is one failed page with a reason.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from content_pipeline.core.topics import RejectedRow, Topic, parse_row
+from content_pipeline.ledger import intake
+from content_pipeline.ledger.intake import Intake, Request
+from content_pipeline.operations.runtime import SiteRuntime
+
+
+def submit(runtime: SiteRuntime, rows: Iterable[Mapping[str, str]], *, requested_by: str) -> Intake:
+    """Take in ``rows`` (column → text; the columns the site uses must be there)."""
+    topics: list[tuple[int, Topic]] = []
+    rejected: list[RejectedRow] = []
+    first_row_of: dict[str, int] = {}
+    for number, row in enumerate(rows, start=1):
+        parsed = parse_row(number, row, site=runtime.site, columns=runtime.columns)
+        earlier = None if parsed.key is None else first_row_of.setdefault(parsed.key, number)
+        if earlier not in (None, number):
+            rejected.append(_repeated(number, parsed.key or "", earlier))
+        elif isinstance(parsed, Topic):
+            topics.append((number, parsed))
+        else:
+            rejected.append(parsed)
+    request = Request(
+        site=runtime.site,
+        generation_version=runtime.generation_version,
+        requested_by=requested_by,
+    )
+    with runtime.ledger.begin() as connection:
+        return intake.take_in(connection, request, topics, rejected)
+
+
+def _repeated(number: int, key: str, earlier: int | None) -> RejectedRow:
+    return RejectedRow(
+        row_number=number,
+        key=None,
+        message=(
+            f"row {number} repeats the id {key!r} of row {earlier}, which is the one that is used; "
+            "give it an id of its own or remove it"
+        ),
+    )

@@ -1,0 +1,114 @@
+"""``python -m content_pipeline.sandbox``: the provider as a process of its own.
+
+What belongs here: arguments, the data folder's files, signals and detaching. Options are made from
+the fields of the settings, so there is one list of them.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline.sandbox.instance import (
+    HANDOVER_S,
+    LOCK_FILE,
+    RECORD_FILE,
+    InstanceRecord,
+    locked,
+    read_record,
+    write_record,
+)
+from content_pipeline.sandbox.journal import Journal
+from content_pipeline.sandbox.provider import Provider
+from content_pipeline.sandbox.server import listen, serve
+from content_pipeline.sandbox.settings import ProviderSettings
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m content_pipeline.sandbox",
+        description="An OpenAI-compatible provider on loopback that writes articles from facts.",
+    )
+    parser.add_argument("--port", type=int, default=0, help="0: last time's, or any free one")
+    parser.add_argument("--data", type=Path, help="folder of journal and port.json; none: memory")
+    parser.add_argument("--faults", type=Path, help="JSON file with a plan of faults")
+    parser.add_argument("--detach", action="store_true", help="go on in the background")
+    for name, field in ProviderSettings.model_fields.items():
+        nargs = "*" if name == "models" else None
+        text = f"{field.description} (default: {field.default!r})"
+        parser.add_argument(f"--{name.replace('_', '-')}", nargs=nargs, help=text)
+    return parser.parse_args(argv)
+
+
+def _listener(port: int, folder: Path | None) -> socket.socket:
+    """A socket on ``port``; for 0 on the last instance's, so that its clients find it again."""
+    last = read_record(folder) if folder and not port else None
+    if last is not None:
+        with contextlib.suppress(OSError):
+            return listen(last.port)
+    return listen(port)
+
+
+async def _run(provider: Provider, listener: socket.socket, folder: Path | None) -> None:
+    port, token = listener.getsockname()[1], secrets.token_hex(16)
+    record = InstanceRecord(
+        base_url=SandboxClient(port).base_url, port=port, pid=os.getpid(), token=token
+    )
+    if folder:
+        write_record(folder, record)
+    sys.stdout.write(f"{record.base_url}\n")
+    sys.stdout.flush()
+    task = asyncio.current_task()
+    assert task is not None
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, task.cancel)
+
+    def wanted() -> bool:
+        # A deleted data folder is a project that is gone: nobody could find this process again.
+        return folder is None or (folder / RECORD_FILE).exists()
+
+    await serve(provider, listener, token, wanted)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the provider until it is stopped or idle; the exit code."""
+    arguments = _arguments(argv)
+    given = {name: getattr(arguments, name) for name in ProviderSettings.model_fields}
+    folder: Path | None = arguments.data
+    try:
+        settings = ProviderSettings.model_validate(
+            {k: v for k, v in given.items() if v is not None}
+        )
+        plan = arguments.faults and FaultPlan.model_validate_json(arguments.faults.read_bytes())
+        if arguments.detach and os.fork():
+            return 0
+        if arguments.detach:
+            os.setsid()
+        with contextlib.ExitStack() as stack:
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                held = "another sandbox provider works on this folder; stop it first"
+                stack.enter_context(locked(folder / LOCK_FILE, HANDOVER_S, held))
+            journal = Journal.in_folder(folder) if folder else Journal.in_memory()
+            listener = stack.enter_context(_listener(arguments.port, folder))
+            with contextlib.suppress(asyncio.CancelledError):
+                asyncio.run(_run(Provider(settings, journal, plan), listener, folder))
+    except (ConfigurationError, ValidationError, OSError) as error:
+        sys.stderr.write(f"the sandbox provider cannot run: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""Reading one site's YAML file: the settings, or a message with file, line, key and the fix.
+
+What belongs here: YAML to ``core.site.SiteSettings``, the files that a site file names, and the
+refusal of credentials. The file is the same that Dagster loads as a component.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from content_pipeline.core.article import article_schema
+from content_pipeline.core.errors import SiteFileError
+from content_pipeline.core.identity import generation_version
+from content_pipeline.core.prompts import SYSTEM_PROMPT, PromptError, template_columns
+from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.topics import path_columns, used_columns
+
+COMPONENT_TYPE = "content_pipeline.ContentSite"
+
+_SECRET_KEYS = {"api_key", "apikey", "password", "application_password", "secret", "token"}
+_SECRET_VALUE = re.compile(r"\bsk-[A-Za-z0-9_-]{16,}|://[^/\s:@]+:[^/\s:@]+@|\bBearer\s+\S{16,}")
+
+Location = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A site as declared, with the contents of the files it names."""
+
+    file: Path
+    settings: SiteSettings
+    prompt_template: str = field(repr=False)
+    columns: frozenset[str]
+    """The columns of the topic table that enter a page."""
+
+    @property
+    def table(self) -> Path | None:
+        """The topic table's file; None when topics come from a query."""
+        name = self.settings.topics.table
+        return None if name is None else self.file.parent / name
+
+    @property
+    def generation_version(self) -> str:
+        """Identity of how this site makes its pages."""
+        generation = self.settings.generation
+        return generation_version(
+            template=self.prompt_template,
+            system=SYSTEM_PROMPT,
+            model=self.settings.model_identity,
+            parameters={
+                "facts": list(self.settings.article.facts.items()),
+                "max_output_tokens": generation.max_output_tokens,
+                "temperature": generation.temperature,
+            },
+            schema=article_schema(),
+        )
+
+
+def load_site(file: Path) -> Site:
+    """The site that ``file`` declares. Raises SiteFileError."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise SiteFileError(f"{file} cannot be read: {error}") from None
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}, line {mark.line + 1}" if mark else str(file)
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise SiteFileError(f"{where}: {problem}; check quotes, colons and indentation") from None
+    lines = _Lines(file=file, lines=dict(_node_lines(root, ())) if root is not None else {})
+    _refuse_odd_nodes(root, lines)
+    if not isinstance(document, dict) or document.get("type") != COMPONENT_TYPE:
+        raise SiteFileError(f"{file}: the file must begin with `type: {COMPONENT_TYPE}`")
+    extra = sorted(set(document) - {"type", "attributes", "requirements"})
+    if extra:
+        raise lines.error(
+            (extra[0],), f"unknown key {extra[0]!r}; a site's keys go in `attributes`"
+        )
+    attributes = document.get("attributes")
+    if not isinstance(attributes, dict):
+        raise SiteFileError(f"{file}: `attributes` is missing; it holds the site's settings")
+    try:
+        settings = SiteSettings.model_validate(attributes)
+    except ValidationError as error:
+        raise _first_error(error, lines) from None
+    return site_of(settings, file)
+
+
+def site_of(settings: SiteSettings, file: Path) -> Site:
+    """The site of ``settings`` declared in ``file``, with its prompt. Raises SiteFileError."""
+    article = settings.article
+    prompt = file.parent / article.prompt
+    try:
+        template = prompt.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise SiteFileError(
+            f"{file}: the prompt `article.prompt: {article.prompt}` cannot be read ({error}); put "
+            "the file beside the site file"
+        ) from None
+    try:
+        in_prompt = template_columns(template, tuple(article.facts))
+    except PromptError as error:
+        raise SiteFileError(f"{prompt}: {error}") from None
+    columns = used_columns(settings, in_prompt)
+    if "" in path_columns(settings.topics.path):
+        raise SiteFileError(f"{file}: `topics.path` has an empty {{}}; name a column in it")
+    return Site(file=file, settings=settings, prompt_template=template, columns=columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """Where each key of a file stands."""
+
+    file: Path
+    lines: Mapping[Location, int]
+
+    def error(self, location: Location, message: str) -> SiteFileError:
+        """An error that names the nearest line that exists for ``location``."""
+        key = ".".join(str(part) for part in location)
+        for length in range(len(location), 0, -1):
+            line = self.lines.get(location[:length])
+            if line is not None:
+                return SiteFileError(f"{self.file}, line {line}, {key}: {message}")
+        return SiteFileError(f"{self.file}, {key}: {message}")
+
+
+def _node_lines(node: yaml.Node, location: Location) -> Iterator[tuple[Location, int]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*location, str(key.value))
+            yield inner, key.start_mark.line + 1
+            yield from _node_lines(value, inner)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield (*location, index), value.start_mark.line + 1
+            yield from _node_lines(value, (*location, index))
+
+
+def _refuse_odd_nodes(node: yaml.Node | None, lines: _Lines, location: Location = ()) -> None:
+    """Refuse what YAML would swallow (a key given twice) and what must not stand in a file."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = str(key.value)
+            inner = (*location, name)
+            if name in seen:
+                raise lines.error(inner, "the key is given twice; remove one of them")
+            if name.lower() in _SECRET_KEYS:
+                raise lines.error(inner, _NO_SECRETS)
+            seen.add(name)
+            _refuse_odd_nodes(value, lines, inner)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _refuse_odd_nodes(value, lines, (*location, index))
+    elif isinstance(node, yaml.ScalarNode) and _SECRET_VALUE.search(str(node.value)):
+        raise lines.error(location, _NO_SECRETS)
+
+
+_NO_SECRETS = (
+    "this looks like a credential, and a site file must hold none. Put it into the environment, "
+    "name the variable here (for example `api_key_env`), and change the credential if this file "
+    "was ever shared"
+)
+
+
+def _first_error(error: ValidationError, lines: _Lines) -> SiteFileError:
+    """One error at a time, in the order of the file, never with the offending value."""
+    located = [(("attributes", *item["loc"]), item) for item in error.errors(include_input=False)]
+    located.sort(key=lambda pair: lines.lines.get(pair[0], 10**9))
+    location, item = located[0]
+    if item["type"] == "extra_forbidden":
+        name = str(location[-1])
+        known = _field_names(SiteSettings, location[1:-1])
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
+        return lines.error(location, f"unknown key {name!r}; {hint}")
+    if item["type"] == "missing":
+        return lines.error(location, f"the key {str(location[-1])!r} is missing; add it")
+    message = item["msg"].removeprefix("Value error, ")
+    return lines.error(location, message[0].lower() + message[1:])
+
+
+def _field_names(model: type[BaseModel], location: Location) -> list[str]:
+    """The keys that are known at ``location`` of the settings."""
+    for part in location:
+        declared = model.model_fields.get(str(part))
+        inner = None if declared is None else _model_in(declared.annotation)
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
