@@ -9,6 +9,7 @@ import random
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.openai_chat import OpenAIChat
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
+from content_pipeline.adapters.tables import read_file, read_query, rows_of
 from content_pipeline.config import Project, environment
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import CMS, PriceList, SiteHook
 from content_pipeline.ledger import migrate
@@ -84,6 +86,24 @@ def open_site(
         random=random.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
     )
+
+
+def topic_rows(site: Site) -> Iterator[dict[str, str]]:
+    """The rows of the site's topic table. Raises TopicTableError."""
+    source = site.settings.topics
+    columns = site.columns | {source.id}
+    if site.table is not None:
+        yield from map(dict, rows_of(read_file(site.table), columns, source=str(site.table)))
+        return
+    assert source.query is not None
+    assert source.database_env is not None
+    url = environment().get(source.database_env, "").strip()
+    if not url:
+        raise TopicTableError(
+            f"{site.file}: `topics.query` needs a database URL in the environment variable "
+            f"{source.database_env}"
+        )
+    yield from map(dict, rows_of(read_query(source.query, url), columns, source="topics.query"))
 
 
 def _prices(site: Site, profile: ProviderProfile) -> PriceList:

@@ -29,7 +29,7 @@ def load_sites(project: Project) -> list[Site]:
     for site in sites:
         if names.count(site.settings.site) > 1:
             raise ConfigurationError(
-                f"{site.file}: another file declares the site {site.settings.site!r} too; rename one"
+                f"{site.file}: another file declares site {site.settings.site!r} too; rename one"
             )
     return sites
 

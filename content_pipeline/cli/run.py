@@ -13,13 +13,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from content_pipeline.adapters.tables import read_file, read_query, rows_of
-from content_pipeline.bootstrap import open_site, published_folder
+from content_pipeline.bootstrap import open_site, published_folder, topic_rows
 from content_pipeline.cli.context import choose_site, opened_ledger, site_option
 from content_pipeline.cli.summary import RunSummary, print_summary
-from content_pipeline.config import Project, environment, find_project
-from content_pipeline.core.errors import TopicTableError
-from content_pipeline.core.failures import Failure
+from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
 from content_pipeline.ledger import reports
 from content_pipeline.ledger.database import Ledger
@@ -55,24 +52,6 @@ def run(site_name: str | None, file: Path | None, *, quiet: bool) -> None:
     if not quiet:
         print_summary(summary, Console())
     sys.exit(0 if summary.all_settled else 1)
-
-
-def topic_rows(site: Site) -> Iterator[dict[str, str]]:
-    """The rows of the site's topic table. Raises TopicTableError."""
-    source = site.settings.topics
-    columns = site.columns | {source.id}
-    if site.table is not None:
-        yield from map(dict, rows_of(read_file(site.table), columns, source=str(site.table)))
-        return
-    assert source.query is not None
-    assert source.database_env is not None
-    url = environment().get(source.database_env, "").strip()
-    if not url:
-        raise TopicTableError(
-            f"{site.file}: `topics.query` needs a database URL in the environment variable "
-            f"{source.database_env}"
-        )
-    yield from map(dict, rows_of(read_query(source.query, url), columns, source="topics.query"))
 
 
 def _work(
@@ -136,6 +115,3 @@ def _interruptible() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-__all__ = ["Failure", "run", "topic_rows"]

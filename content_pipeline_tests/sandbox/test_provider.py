@@ -1,8 +1,10 @@
 """The provider as the real SDK sees it, when nothing goes wrong."""
 
 import json
+import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -12,6 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from content_pipeline.core.article import Article, parse_article
 from content_pipeline.core.money import Usage
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.journal import JOURNAL_FILE
+from content_pipeline.sandbox.server import serving
 from content_pipeline.sandbox.settings import ProviderSettings, latency_s
 from content_pipeline_tests.sandbox.asking import (
     ICELAND,
@@ -25,7 +29,7 @@ from content_pipeline_tests.sandbox.asking import (
     stored_as,
     wait_until,
 )
-from content_pipeline_tests.sandbox.conftest import MakeSdk
+from content_pipeline_tests.sandbox.conftest import INSTANT, MakeSdk
 
 
 class Menu(BaseModel):
@@ -236,21 +240,26 @@ def test_five_hundred_calls_from_many_threads_are_each_billed_once(
     assert billed == {f"attempt-{n}": 1 for n in range(512)}
 
 
-def test_a_failure_of_the_sandbox_itself_is_a_500_that_quotes_no_prompt(
-    box: SandboxClient,
-    sdk: openai.OpenAI,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_full_disk_is_a_500_that_bills_nothing_and_quotes_no_prompt(
+    tmp_path: Path, make_sdk: MakeSdk, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
-        raise KeyError("Switzerland")
-
-    monkeypatch.setattr("content_pipeline.sandbox.provider.compose", fail)
-    with pytest.raises(openai.InternalServerError) as caught:
+    with serving(INSTANT, folder=tmp_path) as box:
+        sdk = make_sdk(box.base_url)
         create(sdk, **stored_as("attempt-1"))
-    assert caught.value.type == "server_error"
-    assert box.truth()["generations"] == []
+        size = (tmp_path / JOURNAL_FILE).stat().st_size
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # Room for the line of the request and not for that of the generation.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, limits[1]))
+        try:
+            with pytest.raises(openai.InternalServerError) as caught:
+                create(sdk, **stored_as("attempt-2"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert caught.value.type == "server_error"
+        assert box.truth()["creates_by_attempt_id"] == {"attempt-1": 1, "attempt-2": 1}
+        assert box.truth()["generations_by_attempt_id"] == {"attempt-1": 1}
+        create(sdk, **stored_as("attempt-3"))
     log = capfd.readouterr().err
-    assert "KeyError" in log
-    assert "provider.py" in log
+    assert "OSError" in log
+    assert "journal.py" in log
     assert "Switzerland" not in log + str(caught.value)

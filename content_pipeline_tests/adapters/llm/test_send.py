@@ -67,7 +67,7 @@ FAULTS = [
     (loopback.cut_body, FailureClass.UNCERTAIN),
     (loopback.reset_in_body, FailureClass.UNCERTAIN),
     (loopback.bad_gzip, FailureClass.UNCERTAIN),
-    (loopback.endless_body, FailureClass.UNCERTAIN),
+    (loopback.huge_body, FailureClass.UNCERTAIN),
     (loopback.redirect_to_itself, FailureClass.REQUEST),
     (loopback.answer(500, {"error": {"type": "server_error"}}), FailureClass.TRANSIENT),
     (loopback.answer(502, b"<html>bad gateway</html>"), FailureClass.UNCERTAIN),
