@@ -16,14 +16,12 @@ from pathlib import Path
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
-from content_pipeline.adapters.tables import read_file, read_query, rows_of
 from content_pipeline.config import Project, environment
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import CMS, PriceList, SiteHook
+from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
 from content_pipeline.ledger import migrate
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
@@ -90,6 +88,8 @@ def open_site(
 
 def topic_rows(site: Site) -> Iterator[dict[str, str]]:
     """The rows of the site's topic table. Raises TopicTableError."""
+    from content_pipeline.adapters.tables import read_file, read_query, rows_of  # pandas: 1 s
+
     source = site.settings.topics
     columns = site.columns | {source.id}
     if site.table is not None:
@@ -118,7 +118,9 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
 
 
-def _model(site: Site, project: Project, profile: ProviderProfile) -> OpenAIChat:
+def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:
+    from content_pipeline.adapters.llm.openai_chat import OpenAIChat  # the SDK: 0.6 s
+
     generation, variables = site.settings.generation, environment()
     if generation.provider == SANDBOX:
         running = ensure_provider_running(

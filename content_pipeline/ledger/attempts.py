@@ -168,6 +168,7 @@ def succeed(
     revision: int,
     output_hash: str,
     recovered: bool = False,
+    reading: Reading | None = None,
 ) -> None:
     """The attempt brought ``revision``. ``recovered``: through asking afterwards."""
     _finish(
@@ -181,13 +182,17 @@ def succeed(
             "failure_class": None,
             "failure_message": None,
             "failure_explanation": None,
+            **_reading_values(reading),
         },
     )
 
 
-def fail(connection: Connection, identifier: str, failure: Failure) -> None:
-    """The attempt is known to have brought nothing usable."""
-    _finish(connection, identifier, {"state": AttemptState.FAILED, **_failure_values(failure)})
+def fail(
+    connection: Connection, identifier: str, failure: Failure, *, reading: Reading | None = None
+) -> None:
+    """The attempt is known to have brought nothing usable; ``reading``: of a paid answer."""
+    values = {"state": AttemptState.FAILED, **_reading_values(reading), **_failure_values(failure)}
+    _finish(connection, identifier, values)
 
 
 def leave_uncertain(connection: Connection, identifier: str, failure: Failure) -> None:
@@ -195,23 +200,25 @@ def leave_uncertain(connection: Connection, identifier: str, failure: Failure) -
     _finish(connection, identifier, {"state": AttemptState.UNCERTAIN, **_failure_values(failure)})
 
 
-def record_reading(connection: Connection, identifier: str, reading: Reading) -> None:
-    """Keep what a paid answer says of itself: ids, model and tokens."""
+def _reading_values(reading: Reading | None) -> dict[str, Any]:
+    """What a paid answer says of itself: ids, model and tokens."""
+    if reading is None:
+        return {}
+    values: dict[str, Any] = {
+        "request_id": reading.request_id,
+        "response_id": reading.response_id,
+        "model": func.coalesce(reading.model, attempts.c.model),
+    }
     usage = reading.usage
-    connection.execute(
-        update(attempts)
-        .where(attempts.c.attempt_id == identifier)
-        .values(
-            request_id=reading.request_id,
-            response_id=reading.response_id,
-            model=func.coalesce(reading.model, attempts.c.model),
-            input_tokens=usage.input_tokens if usage else None,
-            cached_tokens=usage.cached_tokens if usage else None,
-            output_tokens=usage.output_tokens if usage else None,
-            reasoning_tokens=usage.reasoning_tokens if usage else None,
-            service_tier=usage.service_tier if usage else None,
-        )
-    )
+    if usage is not None:
+        values |= {
+            "input_tokens": usage.input_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "output_tokens": usage.output_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+            "service_tier": usage.service_tier,
+        }
+    return values
 
 
 def failed_count(

@@ -4,11 +4,16 @@ What belongs here: the engine, ``begin`` and ``fenced``. No transaction is ever 
 to the outside is under way: intent committed, call, outcome committed.
 """
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, create_engine, select, text
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, func, select, true
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.ledger.schema import leases
@@ -19,6 +24,9 @@ POOL_OVERFLOW = 32
 
 CONNECT_TIMEOUT_S = 10
 
+TRUSTED_IDLE_S = 1.0
+"""A connection used this recently is taken for alive; a restart of the database takes longer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
@@ -27,6 +35,13 @@ class Lease:
     resource: str
     token: int
     worker: str
+
+
+_HOLD = (
+    select(leases.c.token, func.set_config("synchronous_commit", bindparam("commit"), true()))
+    .where(leases.c.expires_at > func.clock_timestamp())
+    .with_for_update(key_share=True, read=True)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +57,23 @@ class Ledger:
             yield connection
 
     @contextmanager
-    def fenced(self, lease: Lease) -> Iterator[Connection]:
+    def fenced(self, lease: Lease, *, repeatable: bool = False) -> Iterator[Connection]:
         """A transaction that only the holder of ``lease`` can open, and nobody can steal under.
 
         The lease row is locked before anything else, so that a worker whose lease has passed to
         another writes nothing, and locks are always taken in one order. Heartbeats are not held
         up: they change no key. Raises LeaseLost.
+
+        ``repeatable`` says that losing it to a power cut only repeats work that costs nothing:
+        the commit then does not wait for the disk. Whatever a later transaction that does wait
+        builds on is on disk before it, because the log is written in order. So the busy row of a
+        budget is held for microseconds instead of a disk's 10 ms, and a page waits for the disk
+        4 times instead of 9.
         """
         with self.engine.begin() as connection:
             held = connection.execute(
-                select(leases.c.token)
-                .where(leases.c.resource == lease.resource, leases.c.token == lease.token)
-                .where(leases.c.expires_at > text("clock_timestamp()"))
-                .with_for_update(key_share=True, read=True)
+                _HOLD.where(leases.c.resource == lease.resource, leases.c.token == lease.token),
+                {"commit": "off" if repeatable else "on"},
             ).one_or_none()
             if held is None:
                 raise LeaseLost(f"{lease.worker} no longer holds {lease.resource}: it stops here")
@@ -67,10 +86,32 @@ class Ledger:
 
 def create_ledger_engine(url: str) -> Engine:
     """An engine for ``url`` (``postgresql+psycopg://…``); nothing is connected yet."""
-    return create_engine(
+    engine = create_engine(
         url,
         pool_size=POOL_SIZE,
         max_overflow=POOL_OVERFLOW,
-        pool_pre_ping=True,
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "content_pipeline"},
     )
+    _test_idle_connections(engine)
+    return engine
+
+
+def _test_idle_connections(engine: Engine) -> None:
+    """Replace connections that died while idle, without a round trip for each busy one.
+
+    SQLAlchemy's own pre-ping asks at every checkout: 20 more round trips for each page.
+    """
+
+    def note(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["idle_since"] = time.monotonic()
+
+    def test(connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
+        if time.monotonic() - record.info.get("idle_since", math.inf) < TRUSTED_IDLE_S:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError from error
+
+    event.listen(engine, "checkin", note)
+    event.listen(engine, "checkout", test)

@@ -5,7 +5,7 @@ append-only log. Which move to make is decided in ``operations``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, insert, literal, select, update
@@ -124,8 +124,8 @@ def move(
 
     ``failure`` is required for a state of failure and recorded with it; ``wait_s`` puts off the
     next attempt on the database's clock. A move that begins something paid or outward fails once
-    a cancellation is on record. Raises LeaseLost when the job is no longer where it was read (or
-    was cancelled), and ValueError for a move that the table does not allow.
+    a cancellation is on record or the topic wants another job. Raises LeaseLost when the job is no
+    longer where it was read or may not go on, and ValueError for a move that the table forbids.
     """
     why = MOVES.get((job.state, to))
     if why is None:
@@ -147,12 +147,31 @@ def move(
         .where(page_jobs.c.state == job.state, page_jobs.c.sequence == job.sequence)
     )
     if to in _BEGINS_AN_EFFECT:
-        swap = swap.where(page_jobs.c.cancel_requested_at.is_(None))
-    moved = connection.execute(swap.values(values))
-    if moved.rowcount != 1:
+        still_wanted = select(topics.c.current_job_id).where(
+            topics.c.site == job.site, topics.c.topic_key == job.topic_key
+        )
+        swap = swap.where(
+            page_jobs.c.cancel_requested_at.is_(None),
+            page_jobs.c.page_job_id == still_wanted.scalar_subquery(),
+        )
+    moved = connection.execute(
+        swap.values(values).returning(
+            page_jobs.c.next_attempt_at <= func.clock_timestamp(),
+            page_jobs.c.cancel_requested_at.is_not(None),
+        )
+    ).one_or_none()
+    if moved is None:
         raise LeaseLost(f"page job {job.page_job_id} is no longer {job.state}: somebody moved it")
     _log(connection, job.page_job_id, job.sequence + 1, job.state, to, why, lease)
-    return load(connection, job.page_job_id)
+    return replace(
+        job,
+        state=to,
+        sequence=job.sequence + 1,
+        revision=job.revision if revision is None else revision,
+        failure_class=failure.failure_class if failure else None,
+        is_due=moved[0],
+        cancel_requested=moved[1],
+    )
 
 
 def postpone(

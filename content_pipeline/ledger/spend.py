@@ -38,20 +38,24 @@ def reserve(
     caps: Caps,
 ) -> None:
     """Reserve the worst case of one call. Idempotent per attempt. Raises BudgetExhausted."""
-    if _is_reserved(connection, attempt_id):
-        return
     amount = round_usd(worst_case_usd)
-    committed = connection.execute(
+    before = connection.execute(
         select(
-            func.coalesce(func.sum(func.coalesce(spend.c.settled_usd, spend.c.reserved_usd)), 0)
+            func.coalesce(
+                func.sum(func.coalesce(spend.c.settled_usd, spend.c.reserved_usd)), 0
+            ).label("usd"),
+            func.bool_or(spend.c.attempt_id == attempt_id).label("is_reserved"),
+            text("(now() AT TIME ZONE 'utc')::date AS day"),
         ).where(spend.c.page_job_id == page_job_id)
-    ).scalar_one()
-    if committed + amount > caps.page_usd:
+    ).one()
+    if before.is_reserved:
+        return
+    if before.usd + amount > caps.page_usd:
         raise PageBudgetExhausted(
-            f"the next call could cost ${amount} and ${committed} of this page's cap of "
+            f"the next call could cost ${amount} and ${before.usd} of this page's cap of "
             f"${caps.page_usd} are used; raise budgets.page_usd to allow it"
         )
-    day = connection.execute(select(text("(now() AT TIME ZONE 'utc')::date"))).scalar_one()
+    day = before.day
     connection.execute(
         insert(spend).values(
             attempt_id=attempt_id,
@@ -84,15 +88,6 @@ def seconds_to_next_day(connection: Connection) -> float:
         )
     ).scalar_one()
     return left
-
-
-def _is_reserved(connection: Connection, attempt_id: str) -> bool:
-    return (
-        connection.execute(
-            select(spend.c.attempt_id).where(spend.c.attempt_id == attempt_id)
-        ).one_or_none()
-        is not None
-    )
 
 
 def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal) -> bool:

@@ -42,7 +42,7 @@ def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     )
     worst_case = runtime.prices.cost(request.model, bound)
     try:
-        with runtime.ledger.fenced(lease) as connection:
+        with runtime.ledger.fenced(lease, repeatable=True) as connection:
             number = attempts.next_number(connection, job.page_job_id, AttemptKind.GENERATE)
             reserved = jobs.move(connection, job, PageJobState.RESERVED, lease=lease)
             spend.reserve(
@@ -174,8 +174,7 @@ def take_answer(
     """
     reading = runtime.model.read(raw)
     article = _article_of(reading)
-    with runtime.ledger.fenced(lease) as connection:
-        attempts.record_reading(connection, attempt_id, reading)
+    with runtime.ledger.fenced(lease, repeatable=True) as connection:
         if reading.usage is None:
             # Paid, and the provider does not say how much: the reserved worst case stands.
             spend.settle_at_worst_case(connection, attempt_id)
@@ -183,7 +182,7 @@ def take_answer(
             cost = runtime.prices.cost(runtime.site.generation.model, reading.usage)
             spend.settle(connection, attempt_id, cost)
         if isinstance(article, Failure):
-            attempts.fail(connection, attempt_id, article)
+            attempts.fail(connection, attempt_id, article, reading=reading)
             return set_back(connection, runtime, job, lease, article, AttemptKind.GENERATE)
         output_hash = digest("article", article_json(article))
         revision = drafts.store(
@@ -195,6 +194,7 @@ def take_answer(
             revision=revision,
             output_hash=output_hash,
             recovered=recovered,
+            reading=reading,
         )
         job = jobs.move(connection, job, PageJobState.GENERATED, lease=lease, revision=revision)
     runtime.on_checkpoint("draft_stored")

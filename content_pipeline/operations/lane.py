@@ -155,7 +155,7 @@ def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held)
         return None
     except (ContentPipelineError, SQLAlchemyError):
         raise
-    except Exception as error:  # boundary: a fault of ours in one page must not stop the others
+    except Exception as error:  # noqa: BLE001  # boundary: one page's fault must not stop others
         return _set_aside(runtime, claim, error)
     finally:
         held.drop(claim.lease)

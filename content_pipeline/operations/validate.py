@@ -17,7 +17,7 @@ SHOWN_FINDINGS = 5
 def validate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generated`` or ``validating`` → ``ready_to_publish``, or failed with the findings."""
     settings = runtime.site.article
-    with runtime.ledger.fenced(lease) as connection:
+    with runtime.ledger.fenced(lease, repeatable=True) as connection:
         if job.state is PageJobState.GENERATED:
             job = jobs.move(connection, job, PageJobState.VALIDATING, lease=lease)
         article = drafts.load(connection, job)

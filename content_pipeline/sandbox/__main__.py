@@ -19,12 +19,14 @@ from pydantic import ValidationError
 
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.controls import Controls
 from content_pipeline.sandbox.faults import FaultPlan
 from content_pipeline.sandbox.instance import (
+    EXIT_HELD,
     HANDOVER_S,
     LOCK_FILE,
-    RECORD_FILE,
     InstanceRecord,
+    LockHeld,
     locked,
     read_record,
     write_record,
@@ -33,6 +35,8 @@ from content_pipeline.sandbox.journal import Journal
 from content_pipeline.sandbox.provider import Provider
 from content_pipeline.sandbox.server import listen, serve
 from content_pipeline.sandbox.settings import ProviderSettings
+
+HELD = "another sandbox provider works on this folder; stop it first"
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -61,49 +65,58 @@ def _listener(port: int, folder: Path | None) -> socket.socket:
 
 
 async def _run(provider: Provider, listener: socket.socket, folder: Path | None) -> None:
-    port, token = listener.getsockname()[1], secrets.token_hex(16)
+    controls = Controls(provider, secrets.token_hex(16))
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, controls.stop.set)
+    port = listener.getsockname()[1]
     record = InstanceRecord(
-        base_url=SandboxClient(port).base_url, port=port, pid=os.getpid(), token=token
+        base_url=SandboxClient(port).base_url, port=port, pid=os.getpid(), token=controls.token
     )
     if folder:
         write_record(folder, record)
     sys.stdout.write(f"{record.base_url}\n")
     sys.stdout.flush()
-    task = asyncio.current_task()
-    assert task is not None
-    for name in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(name, task.cancel)
 
     def wanted() -> bool:
-        # A deleted data folder is a project that is gone: nobody could find this process again.
-        return folder is None or (folder / RECORD_FILE).exists()
+        # Without its record in the data folder nobody could find this process again: the project
+        # is gone, or was made anew.
+        return folder is None or read_record(folder) == record
 
-    await serve(provider, listener, token, wanted)
+    await serve(controls, listener, wanted)
+
+
+def _prepared_and_run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> None:
+    """Open everything, go into the background if asked, and serve.
+
+    All that can fail comes before the fork, so whoever waits for the exit code learns of it. The
+    folder's lock goes over to the child with the open file.
+    """
+    given = {name: getattr(arguments, name) for name in ProviderSettings.model_fields}
+    settings = ProviderSettings.model_validate({k: v for k, v in given.items() if v is not None})
+    plan = arguments.faults and FaultPlan.model_validate_json(arguments.faults.read_bytes())
+    folder: Path | None = arguments.data
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.enter_context(locked(folder / LOCK_FILE, HANDOVER_S, HELD))
+    journal = Journal.in_folder(folder) if folder else Journal.in_memory()
+    stack.callback(journal.close)
+    listener = stack.enter_context(_listener(arguments.port, folder))
+    if arguments.detach:
+        if os.fork():
+            return
+        os.setsid()
+    asyncio.run(_run(Provider(settings, journal, plan), listener, folder))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the provider until it is stopped or idle; the exit code."""
     arguments = _arguments(argv)
-    given = {name: getattr(arguments, name) for name in ProviderSettings.model_fields}
-    folder: Path | None = arguments.data
     try:
-        settings = ProviderSettings.model_validate(
-            {k: v for k, v in given.items() if v is not None}
-        )
-        plan = arguments.faults and FaultPlan.model_validate_json(arguments.faults.read_bytes())
-        if arguments.detach and os.fork():
-            return 0
-        if arguments.detach:
-            os.setsid()
         with contextlib.ExitStack() as stack:
-            if folder:
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                held = "another sandbox provider works on this folder; stop it first"
-                stack.enter_context(locked(folder / LOCK_FILE, HANDOVER_S, held))
-            journal = Journal.in_folder(folder) if folder else Journal.in_memory()
-            listener = stack.enter_context(_listener(arguments.port, folder))
-            with contextlib.suppress(asyncio.CancelledError):
-                asyncio.run(_run(Provider(settings, journal, plan), listener, folder))
+            _prepared_and_run(arguments, stack)
+    except LockHeld as error:
+        sys.stderr.write(f"the sandbox provider cannot run: {error}\n")
+        return EXIT_HELD
     except (ConfigurationError, ValidationError, OSError) as error:
         sys.stderr.write(f"the sandbox provider cannot run: {error}\n")
         return 1

@@ -72,8 +72,9 @@ class SandboxClient:
         finally:
             connection.close()
         if status != http.HTTPStatus.OK or not isinstance(answer, dict):
-            reason = answer["error"]["message"] if "error" in answer else f"status {status}"
-            raise self._failed(FailureClass.REQUEST, name, reason, status)
+            envelope = answer.get("error") if isinstance(answer, dict) else None
+            told = envelope.get("message") if isinstance(envelope, dict) else None
+            raise self._failed(FailureClass.REQUEST, name, told or f"status {status}", status)
         return answer
 
     def _failed(

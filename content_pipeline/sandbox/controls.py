@@ -29,8 +29,8 @@ class Controls:
     """What can be asked of and done to one running provider."""
 
     def __init__(self, provider: Provider, token: str) -> None:
-        self._provider = provider
-        self._token = token
+        self.provider = provider
+        self.token = token
         self._started_at = now()
         self.stop = asyncio.Event()
         """Set when the provider was asked to end."""
@@ -45,7 +45,7 @@ class Controls:
             return json_reply(error.envelope, error.status)
 
     def _routed(self, request: Request) -> dict[str, Any]:
-        provider = self._provider
+        provider = self.provider
         match (request.method, request.path.removeprefix("/sandbox").strip("/")):
             case ("GET", "health"):
                 return self._health()
@@ -68,17 +68,17 @@ class Controls:
     def _health(self) -> dict[str, Any]:
         return {
             "status": "ok",
-            "token": self._token,
+            "token": self.token,
             "pid": os.getpid(),
             "started_at": self._started_at,
             "in_flight": self.in_flight,
-            "settings": self._provider.settings.model_dump(mode="json"),
-            **self._provider.journal.counts(),
+            "settings": self.provider.settings.model_dump(mode="json"),
+            **self.provider.journal.counts(),
         }
 
     def _stop(self, body: bytes) -> dict[str, Any]:
         # The token proves that the caller means this instance and not one that has its port now.
-        if _parsed(_StopOrder, body).token != self._token:
+        if _parsed(_StopOrder, body).token != self.token:
             raise ApiError(409, "Another instance is running here.")
         self.stop.set()
         return {"stopping": True}

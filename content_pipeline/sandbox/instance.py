@@ -18,8 +18,14 @@ from content_pipeline.core.errors import ConfigurationError
 RECORD_FILE = "port.json"
 LOCK_FILE = "provider.lock"
 LOG_FILE = "provider.log"
-HANDOVER_S = 5.0
+HANDOVER_S = 2.5
 """How long a new process waits for one that is just ending: longer than its drain of 1 s."""
+EXIT_HELD = 3
+"""Exit code of a process that found the folder held by another one."""
+
+
+class LockHeld(ConfigurationError):
+    """Another process does not give a lock back."""
 
 
 class InstanceRecord(BaseModel):
@@ -50,7 +56,7 @@ def write_record(folder: Path, record: InstanceRecord) -> None:
 
 @contextmanager
 def locked(path: Path, wait_s: float, what: str) -> Iterator[None]:
-    """Hold the lock file ``path``. Raises ConfigurationError when another holds it too long."""
+    """Hold the lock file ``path``. Raises LockHeld when another holds it for too long."""
     deadline = time.monotonic() + wait_s
     with path.open("a") as file:
         while True:
@@ -59,8 +65,6 @@ def locked(path: Path, wait_s: float, what: str) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise ConfigurationError(
-                        f"{path} is still locked after {wait_s:g} s: {what}"
-                    ) from None
+                    raise LockHeld(f"{path} is still locked after {wait_s:g} s: {what}") from None
                 time.sleep(0.02)
         yield

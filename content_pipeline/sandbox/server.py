@@ -44,9 +44,9 @@ def listen(port: int = 0) -> socket.socket:
 class _Server:
     """The connections of one provider."""
 
-    def __init__(self, provider: Provider, controls: Controls) -> None:
-        self._provider = provider
+    def __init__(self, controls: Controls) -> None:
         self._controls = controls
+        self._provider = controls.provider
         self._used_at = time.monotonic()
         self._busy = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -120,14 +120,10 @@ class _Server:
 
 
 async def serve(
-    provider: Provider,
-    listener: socket.socket,
-    token: str,
-    wanted: Callable[[], bool] = lambda: True,
+    controls: Controls, listener: socket.socket, wanted: Callable[[], bool] = lambda: True
 ) -> None:
-    """Serve on ``listener`` until told to stop. ``token`` names this instance."""
-    controls = Controls(provider, token)
-    await _Server(provider, controls).run(listener, wanted)
+    """Serve the provider of ``controls`` on ``listener`` until its stop is set or it is idle."""
+    await _Server(controls).run(listener, wanted)
 
 
 @contextmanager
@@ -141,16 +137,16 @@ def serving(
     """A provider in a thread of this process; without ``folder`` it remembers in memory only."""
     journal = Journal.in_folder(folder) if folder else Journal.in_memory()
     provider = Provider(settings or ProviderSettings(idle_exit_s=0), journal, faults)
-    token = secrets.token_hex(16)
+    controls = Controls(provider, secrets.token_hex(16))
     listener = listen(port)
     client = SandboxClient(listener.getsockname()[1])
     thread = threading.Thread(
-        target=lambda: asyncio.run(serve(provider, listener, token)), name="sandbox-provider"
+        target=lambda: asyncio.run(serve(controls, listener)), name="sandbox-provider"
     )
     thread.start()
     try:
         yield client
     finally:
-        client.stop(token)
+        client.stop(controls.token)
         thread.join()
         journal.close()

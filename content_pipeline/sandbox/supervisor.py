@@ -14,7 +14,7 @@ from pathlib import Path
 
 from content_pipeline.core.errors import CallFailed, ConfigurationError
 from content_pipeline.sandbox.client import SandboxClient
-from content_pipeline.sandbox.instance import LOCK_FILE, LOG_FILE, locked, read_record
+from content_pipeline.sandbox.instance import EXIT_HELD, LOCK_FILE, LOG_FILE, locked, read_record
 from content_pipeline.sandbox.settings import ProviderSettings
 
 FOLDER = "sandbox"
@@ -63,7 +63,10 @@ def ensure_provider_running(
     folder = _folder(data_home)
     status = provider_status(data_home)
     if status is None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigurationError(f"{folder} cannot be made: {error.strerror}") from None
         held = "another process has been starting the sandbox provider all that time"
         with locked(folder / START_LOCK_FILE, START_S, held):
             status = provider_status(data_home) or _started(data_home, settings)
@@ -146,7 +149,8 @@ def _spawn(folder: Path, log: Path, settings: ProviderSettings) -> None:
             timeout=START_S,
             check=False,
         )
-    if finished.returncode != 0:
+    # A process that holds the folder and did not answer in time may just be slow: wait for it.
+    if finished.returncode not in (0, EXIT_HELD):
         raise ConfigurationError(f"the sandbox provider cannot be started; see {log}")
 
 

@@ -331,7 +331,8 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
         pytest.skip("mounting a file system is not possible here")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    # Lazily, so that the mount goes even when a failing test left a file of it open.
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_a_full_disk_keeps_the_old_file_and_says_so(tiny_disk: Path) -> None:

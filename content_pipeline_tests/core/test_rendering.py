@@ -67,6 +67,7 @@ def test_a_body_is_the_introduction_and_each_section_under_an_h2() -> None:
         ("a<br>b<BR />c", "<p>a<br>\nb<br>\nc</p>"),
         ("<b>raw</b>", "<p>&lt;b&gt;raw&lt;/b&gt;</p>"),
         ("one\r\ntwo", "<p>one\ntwo</p>"),
+        ("ab\u202ecd&#x202e;ef&#x200b;", "<p>abcdef</p>"),
         ("", ""),
     ],
 )
@@ -222,6 +223,7 @@ def assert_visible(text: str) -> None:
         ("![Graz](x.png)", "Graz"),
         ("AT&T", "AT&T"),
         ("safe\u202egnp.exe", "safegnp.exe"),
+        ("safe&#x202e;gnp.exe", "safegnp.exe"),
         ("a\x00b\x1bc\x7fd\u200be\ufefff", "abcdef"),
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("family: 👨\u200d👩\u200d👧", "family: 👨\u200d👩\u200d👧"),

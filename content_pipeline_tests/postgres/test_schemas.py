@@ -61,6 +61,23 @@ def test_processes_that_make_the_same_schema_at_once_all_succeed(
         assert owner_of_schema(address, name) == [("content_pipeline",)]
 
 
+def test_a_schema_that_another_transaction_is_just_making_is_waited_for(
+    address: ServerAddress, database: DatabaseUrl
+) -> None:
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with (
+        ThreadPoolExecutor(1) as threads,
+        psycopg.connect(host=str(address.socket_dir), user=address.user) as other,
+    ):
+        other.execute("CREATE SCHEMA at_once")
+        made = threads.submit(ensure_schema, database.ledger_url, "at_once")
+        while administer(address, waiting) == [(0,)]:
+            assert not made.done()
+        other.commit()
+
+        assert made.result() is None
+
+
 def test_a_role_that_may_not_make_it_gets_the_statement_for_its_administrator(
     address: ServerAddress, weak_url: str
 ) -> None:

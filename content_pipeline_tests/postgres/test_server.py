@@ -310,6 +310,7 @@ def test_no_row_and_no_statement_gets_into_the_log(
         "INSERT INTO prompts VALUES ('a secret'), ('a secret')",
         "INSERT INTO prompts VALUES ('a secret that is far too long')",
         "SELECT a secret",
+        "SELECT 'a secret'::integer",
     ):
         with pytest.raises(psycopg.Error):
             ask(address, statement)

@@ -57,21 +57,23 @@ def test_each_project_and_each_cluster_has_its_own(
     assert len(folders) == 4
 
 
-def open_to_all(path: Path) -> None:
+def open_to_all(path: Path, account: Account) -> None:
     path.mkdir()
     path.chmod(0o755)
+    if account.switched:
+        os.chown(path, account.uid, account.gid)
 
 
-def a_link(path: Path) -> None:
+def a_link(path: Path, account: Account) -> None:
     (path.parent / "target").mkdir(mode=0o700)
     path.symlink_to(path.parent / "target")
 
 
-def a_file(path: Path) -> None:
+def a_file(path: Path, account: Account) -> None:
     path.touch(mode=0o700)
 
 
-def somebody_elses(path: Path) -> None:
+def somebody_elses(path: Path, account: Account) -> None:
     path.mkdir(mode=0o700)
     if os.geteuid() == 0:
         os.chown(path, 1, 1)
@@ -84,7 +86,7 @@ def test_a_folder_somebody_made_first_is_not_used(
     place: Path, data: Path, account: Account, squat: object
 ) -> None:
     squatted = place / f"content-pipeline-{account.uid}"
-    squat(squatted)  # type: ignore[operator]
+    squat(squatted, account)  # type: ignore[operator]
     before = squatted.lstat()
 
     folder = private_socket_folder(data, account, place)

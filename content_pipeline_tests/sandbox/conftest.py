@@ -31,7 +31,7 @@ def box(running: SandboxClient) -> SandboxClient:
 
 @pytest.fixture(scope="module")
 def make_sdk() -> Iterator[MakeSdk]:
-    """Clients that make exactly one request per call; making one takes 20 ms, so they are shared."""
+    """Clients that make one request per call; building one takes 20 ms, so they are shared."""
     made: list[openai.OpenAI] = []
 
     def make(base_url: str, *, api_key: str = "key", timeout_s: float = 20) -> openai.OpenAI:
@@ -45,5 +45,11 @@ def make_sdk() -> Iterator[MakeSdk]:
 
 
 @pytest.fixture(scope="module")
-def sdk(running: SandboxClient, make_sdk: MakeSdk) -> openai.OpenAI:
+def running_sdk(running: SandboxClient, make_sdk: MakeSdk) -> openai.OpenAI:
     return make_sdk(running.base_url)
+
+
+@pytest.fixture
+def sdk(box: SandboxClient, running_sdk: openai.OpenAI) -> openai.OpenAI:
+    """The real client of ``box``."""
+    return running_sdk

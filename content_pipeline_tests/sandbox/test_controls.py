@@ -71,7 +71,7 @@ def test_a_reset_forgets_requests_completions_and_faults(
     [
         ("faults", {"rules": [{"fault": {"kind": "explode"}}]}, "rules.0.fault.kind"),
         ("faults", {"rule": []}, "rule: "),
-        ("faults", [], "FaultPlan"),
+        ("faults", [], "an object"),
         ("settings", {"latency_median_s": -1}, "latency_median_s"),
         ("settings", {"speed": 3}, "speed: "),
         ("stop", {}, "token"),

@@ -32,7 +32,7 @@ def test_a_held_lock_is_refused_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
     with (
         locked(path, 0, "first"),
-        pytest.raises(ConfigurationError, match="still locked .* the reason"),
+        pytest.raises(ConfigurationError, match=r"still locked .* the reason"),
         locked(path, 0.05, "the reason"),
     ):
         pass

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import openai
 import pytest
 
 from content_pipeline.core.errors import CallFailed
+from content_pipeline.sandbox.__main__ import main
 from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline.sandbox.instance import RECORD_FILE, read_record
 from content_pipeline.sandbox.server import listen
@@ -110,17 +112,20 @@ def test_it_ends_by_itself_when_nobody_asks(tmp_path: Path, start: Start) -> Non
 
 
 def test_a_running_generation_is_not_idleness(start: Start, make_sdk: MakeSdk) -> None:
-    options = ("--idle-exit-s", "0.2", "--latency-median-s", "1.2", "--latency-sigma", "0")
+    options = ("--idle-exit-s", "0.2", "--latency-median-s", "0.9", "--latency-sigma", "0")
     process, box = start(*options)
     create(make_sdk(box.base_url))
     assert process.wait(timeout=20) == 0
 
 
-def test_it_ends_when_its_folder_is_removed(tmp_path: Path, start: Start) -> None:
-    process, _ = start("--data", tmp_path / "data")
-    for path in (tmp_path / "data").iterdir():
-        path.unlink()
-    assert process.wait(timeout=20) == 0
+def test_it_ends_when_its_folder_is_removed_or_made_anew(tmp_path: Path, start: Start) -> None:
+    first, _ = start("--data", tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+    second, box = start("--data", tmp_path / "data")
+    assert first.wait(timeout=20) == 0
+    assert box.health()["pid"] == second.pid
+    shutil.rmtree(tmp_path / "data")
+    assert second.wait(timeout=20) == 0
 
 
 def test_two_of_them_never_write_one_journal(tmp_path: Path, start: Start) -> None:
@@ -146,18 +151,31 @@ def test_a_taken_port_of_last_time_is_given_up_and_an_asked_one_is_not(
     [
         (("--latency-median-s", "-1"), "latency_median_s"),
         (("--seed", "x"), "seed"),
-        (("--port", "x"), "--port"),
         (("--faults", "/nowhere/plan.json"), "/nowhere/plan.json"),
-        (("--speed", "1"), "--speed"),
         (("--data", "/dev/null/x"), "/dev/null"),
     ],
 )
-def test_wrong_options_are_told(options: tuple[str, ...], told: str) -> None:
-    assert told in refused(*options)
+def test_a_wrong_value_is_told(
+    options: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(options) == 1
+    assert told in capsys.readouterr().err
 
 
-def test_the_help_names_every_setting() -> None:
-    text = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+@pytest.mark.parametrize("options", [("--port", "x"), ("--speed", "1"), ("x",)])
+def test_an_unknown_option_is_told(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(options)
+    assert ended.value.code == 2
+    assert options[0] in capsys.readouterr().err
+
+
+def test_the_help_names_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
     for option in ("--latency-median-s", "--seed", "--idle-exit-s", "--models", "--detach"):
         assert option in text
 

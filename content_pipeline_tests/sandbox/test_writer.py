@@ -162,7 +162,7 @@ def test_the_list_of_facts_is_a_list_for_a_reader_too() -> None:
 text = st.text(min_size=1, max_size=200)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(facts=st.dictionaries(text, text, max_size=20), seed=st.integers(0, 99))
 def test_any_row_gives_a_valid_article_with_every_value(facts: dict[str, str], seed: int) -> None:
     article = article_on(facts, seed)

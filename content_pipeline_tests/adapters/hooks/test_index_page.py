@@ -71,7 +71,7 @@ def test_every_link_of_the_index_opens_a_page_from_the_disk(tmp_path: Path) -> N
 
 
 def test_pages_are_grouped_by_letter_whatever_their_case_and_accents(tmp_path: Path) -> None:
-    shown = "…and more|1001 nights|Ägypten|Åland|albania|Alps|Oman|österreich|Zambia|日本"
+    shown = "1001 nights|→ north|Ägypten|Åland|albania|Alps|Oman|österreich|Zambia|日本"
     titles = sorted(shown.split("|"))
     pages = [listed(title, path=f"/{number}/") for number, title in enumerate(titles)]
     IndexPage(tmp_path).announce(listing(pages))
