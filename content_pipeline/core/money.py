@@ -23,6 +23,8 @@ class Usage:
     output_tokens: int
     """All output tokens, reasoning included."""
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    """Input tokens that were written to the provider's cache, which some models charge extra."""
     reasoning_tokens: int = 0
     service_tier: str | None = None
     """The tier that really served the call; it decides the price."""
@@ -32,6 +34,7 @@ class Usage:
             self.input_tokens,
             self.output_tokens,
             self.cached_tokens,
+            self.cache_write_tokens,
             self.reasoning_tokens,
         )
         if min(counts) < 0 or self.cached_tokens > self.input_tokens:

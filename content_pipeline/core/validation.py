@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from content_pipeline.core.article import Article
+from content_pipeline.core.rendering import plain_text
 
 
 class ArticleRules(BaseModel):
@@ -65,10 +66,10 @@ def validate_article(
 def _length_findings(article: Article, rules: ArticleRules) -> list[Finding]:
     measured = (
         ("words", article.words(), rules.min_words, rules.max_words),
-        ("title_characters", len(article.title.strip()), 3, rules.max_title_characters),
+        ("title_characters", len(plain_text(article.title)), 3, rules.max_title_characters),
         (
             "meta_description_characters",
-            len(article.meta_description.strip()),
+            len(plain_text(article.meta_description)),
             rules.min_meta_description_characters,
             rules.max_meta_description_characters,
         ),
@@ -84,7 +85,7 @@ def _length_findings(article: Article, rules: ArticleRules) -> list[Finding]:
 def _text_findings(article: Article) -> list[Finding]:
     findings = []
     for number, section in enumerate(article.sections, start=1):
-        if not section.heading.strip() or not section.body_markdown.strip():
+        if not plain_text(section.heading) or not section.body_markdown.strip():
             findings.append(Finding(rule="empty_section", detail=f"section {number} is empty"))
     headings = [_folded(section.heading) for section in article.sections]
     if len(set(headings)) != len(headings):

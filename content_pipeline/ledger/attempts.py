@@ -16,6 +16,7 @@ from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import RawResponse, Reading
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import (
+    AnswerSource,
     AttemptKind,
     AttemptState,
     attempt_responses,
@@ -93,12 +94,18 @@ def open_attempt(
     return identifier
 
 
-def save_response(connection: Connection, identifier: str, raw: RawResponse) -> None:
+def save_response(
+    connection: Connection,
+    identifier: str,
+    raw: RawResponse,
+    source: AnswerSource = AnswerSource.CALL,
+) -> None:
     """Keep a paid answer as it came. Needs no lease: even a late answer is evidence."""
     connection.execute(
         upsert(attempt_responses)
         .values(
             attempt_id=identifier,
+            source=source,
             http_status=raw.status,
             headers=dict(raw.headers),
             body=raw.body,
@@ -120,7 +127,8 @@ def newest(connection: Connection, page_job_id: str, kind: AttemptKind) -> Attem
         )
         .outerjoin(attempt_responses, attempt_responses.c.attempt_id == attempts.c.attempt_id)
         .where(attempts.c.page_job_id == page_job_id, attempts.c.kind == kind)
-        .order_by(attempts.c.number.desc())
+        # "look_up" before "call": it was asked for because the other was lost or unreadable
+        .order_by(attempts.c.number.desc(), attempt_responses.c.source.desc())
         .limit(1)
     ).one_or_none()
     if row is None:
@@ -214,6 +222,7 @@ def _reading_values(reading: Reading | None) -> dict[str, Any]:
         values |= {
             "input_tokens": usage.input_tokens,
             "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
             "output_tokens": usage.output_tokens,
             "reasoning_tokens": usage.reasoning_tokens,
             "service_tier": usage.service_tier,

@@ -4,6 +4,8 @@ What belongs here: the way from ``queued`` to ``generated`` when nothing is lost
 to whose answer was lost is settled in ``recover``, which takes answers through ``take_answer``.
 """
 
+from dataclasses import replace
+
 from content_pipeline.core.article import (
     SCHEMA_NAME,
     Article,
@@ -36,8 +38,10 @@ SPREAD_S = 60.0
 def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``queued`` → ``reserved``: the next call's worst case is set aside, or the page waits."""
     request = build_request(runtime, job, attempt_id="")
+    sent = input_token_bound(request.system, request.user, str(request.schema))
     bound = Usage(
-        input_tokens=input_token_bound(request.system, request.user, str(request.schema)),
+        input_tokens=sent,
+        cache_write_tokens=sent,
         output_tokens=request.max_output_tokens,
     )
     worst_case = runtime.prices.cost(request.model, bound)
@@ -91,7 +95,17 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     with runtime.ledger.begin() as connection:
         attempts.save_response(connection, attempt_id, raw)
     runtime.on_checkpoint("answer_saved")
+    unreadable = why_unreadable(runtime, raw)
+    if unreadable is not None:
+        return _record_failed_call(runtime, job, lease, attempt_id, unreadable)
     return take_answer(runtime, job, lease, attempt_id, raw, recovered=False)
+
+
+def why_unreadable(runtime: SiteRuntime, raw: RawResponse) -> Failure | None:
+    """Why a saved answer does not even say whether it is one (a proxy's page, a cut body)."""
+    failure = runtime.model.read(raw).failure
+    uncertain = failure is not None and failure.failure_class is FailureClass.UNCERTAIN
+    return failure if uncertain else None
 
 
 def _intend_call(runtime: SiteRuntime, job: PageJob, lease: Lease) -> tuple[PageJob, str]:
@@ -170,7 +184,7 @@ def take_answer(
     """Book a saved answer and make a draft of it, or record why it is none.
 
     Works from ``generating`` and from ``generation_uncertain``; costs nothing, so a crash repeats
-    it.
+    it. An answer that stays unreadable when the provider itself hands it out is a useless one.
     """
     reading = runtime.model.read(raw)
     article = _article_of(reading)
@@ -204,6 +218,8 @@ def take_answer(
 def _article_of(reading: Reading) -> Article | Failure:
     """The article, or the failure that stands in its place."""
     if reading.failure is not None:
+        if reading.failure.failure_class is FailureClass.UNCERTAIN:
+            return replace(reading.failure, failure_class=FailureClass.BAD_OUTPUT)
         return reading.failure
     try:
         return parse_article(reading.text or "")

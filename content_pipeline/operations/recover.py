@@ -12,8 +12,8 @@ from content_pipeline.ledger import attempts, jobs, spend
 from content_pipeline.ledger.attempts import Attempt
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline.operations.generate import take_answer
+from content_pipeline.ledger.schema import AnswerSource, AttemptKind
+from content_pipeline.operations.generate import take_answer, why_unreadable
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 
@@ -27,7 +27,7 @@ KEEP_ASKING_S = 3600.0
 def resume_generating(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generating`` whose worker is gone: read the saved answer, or call the outcome uncertain."""
     attempt = _newest(runtime, job)
-    if attempt.raw is not None:
+    if attempt.raw is not None and why_unreadable(runtime, attempt.raw) is None:
         return take_answer(runtime, job, lease, attempt.attempt_id, attempt.raw, recovered=True)
     failure = Failure(
         failure_class=FailureClass.UNCERTAIN,
@@ -44,7 +44,7 @@ def resume_generating(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
 def settle_generation(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generation_uncertain``: take the answer if one can be found, else wait or move on."""
     attempt = _newest(runtime, job)
-    if attempt.raw is not None:
+    if attempt.raw is not None and why_unreadable(runtime, attempt.raw) is None:
         return take_answer(runtime, job, lease, attempt.attempt_id, attempt.raw, recovered=True)
     left_s = attempt.answer_by_s or 0.0
     if not runtime.model.capabilities.look_up_by_attempt:
@@ -54,7 +54,7 @@ def settle_generation(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
     found = runtime.model.look_up(attempt.attempt_id)
     if found.verdict is Verdict.PRESENT and found.raw is not None:
         with runtime.ledger.begin() as connection:
-            attempts.save_response(connection, attempt.attempt_id, found.raw)
+            attempts.save_response(connection, attempt.attempt_id, found.raw, AnswerSource.LOOK_UP)
         runtime.on_checkpoint("answer_recovered")
         return take_answer(runtime, job, lease, attempt.attempt_id, found.raw, recovered=True)
     if found.verdict is Verdict.ABSENT:

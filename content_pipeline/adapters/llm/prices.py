@@ -169,7 +169,7 @@ def _tokens(price: ModelPrice, usage: Usage) -> genai_prices.Usage:
         "output_tokens": usage.output_tokens,
     }
     if price.cache_write_mtok is not None:
-        counts["cache_write_tokens"] = usage.input_tokens - usage.cached_tokens
+        counts["cache_write_tokens"] = usage.cache_write_tokens
     return genai_prices.Usage(**counts)
 
 

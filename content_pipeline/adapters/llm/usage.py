@@ -28,6 +28,7 @@ def reported_usage(document: Mapping[str, object]) -> Usage | None:
             input_tokens=sent,
             output_tokens=_all_output(sent, received, usage),
             cached_tokens=_detail(usage, "prompt_tokens_details", "cached_tokens"),
+            cache_write_tokens=_detail(usage, "prompt_tokens_details", "cache_write_tokens"),
             reasoning_tokens=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
             service_tier=safe_token(document.get("service_tier")),
         )

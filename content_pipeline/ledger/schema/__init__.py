@@ -18,6 +18,7 @@ from content_pipeline.ledger.schema.pages import (
 )
 from content_pipeline.ledger.schema.vocabulary import (
     SCHEMA,
+    AnswerSource,
     AttemptKind,
     AttemptState,
     EffectState,
@@ -31,6 +32,7 @@ from content_pipeline.ledger.schema.vocabulary import (
 
 __all__ = [
     "SCHEMA",
+    "AnswerSource",
     "AttemptKind",
     "AttemptState",
     "EffectState",

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
@@ -21,6 +22,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.ledger.schema.vocabulary import (
+    AnswerSource,
     AttemptKind,
     AttemptState,
     EffectState,
@@ -95,6 +97,7 @@ attempts = Table(
     Column("http_status", Integer),
     Column("input_tokens", Integer),
     Column("cached_tokens", Integer),
+    Column("cache_write_tokens", Integer),
     Column("output_tokens", Integer),
     Column("reasoning_tokens", Integer),
     Column("service_tier", Text),
@@ -126,11 +129,14 @@ attempts = Table(
 attempt_responses = Table(
     "attempt_responses",
     metadata,
-    Column("attempt_id", Text, ForeignKey("attempts.attempt_id"), primary_key=True),
+    Column("attempt_id", Text, ForeignKey("attempts.attempt_id"), nullable=False),
+    Column("source", Text, nullable=False),
     Column("http_status", Integer, nullable=False),
     Column("headers", JSONB, nullable=False),
     Column("body", LargeBinary, nullable=False),
     created(),
+    PrimaryKeyConstraint("attempt_id", "source"),
+    CheckConstraint(one_of("source", AnswerSource), name="source"),
     comment="The raw answer of a paid call, committed before anything parses it",
 )
 

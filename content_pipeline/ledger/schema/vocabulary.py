@@ -67,6 +67,14 @@ class AttemptState(StrEnum):
     """It may have taken effect and nobody could be asked, or not yet."""
 
 
+class AnswerSource(StrEnum):
+    """Where a saved answer came from."""
+
+    CALL = "call"
+    LOOK_UP = "look_up"
+    """The provider had kept it: asked for after the call's own answer was lost or unreadable."""
+
+
 class EffectState(StrEnum):
     """How far one outward effect has come."""
 

@@ -42,10 +42,11 @@ GOLDEN = [
     ("gpt-4.1", usage(service_tier="flex"), "0.0024"),
     ("gpt-4.1", usage(service_tier="priority"), "0.0042"),
     # gpt-5.6: 4 in, 5 written to the cache, 0.4 cached, 20 out
-    ("gpt-5.6", usage(), "0.00532"),
-    ("gpt-5.6", usage(service_tier="priority"), "0.01064"),
+    ("gpt-5.6", usage(), "0.00512"),
+    ("gpt-5.6", usage(cache_write_tokens=200), "0.00532"),
+    ("gpt-5.6", usage(cache_write_tokens=200, service_tier="priority"), "0.01064"),
     # above 272,000 tokens of input everything costs more: 10 written, 30 out
-    ("gpt-5.6", usage(input_tokens=300_000, cached_tokens=0), "3.006"),
+    ("gpt-5.6", usage(input_tokens=300_000, cached_tokens=0, cache_write_tokens=300_000), "3.006"),
     # fractions of the ledger's quantum are rounded up
     ("gpt-5-nano", Usage(input_tokens=1, output_tokens=1, cached_tokens=1), "0.00000041"),
 ]

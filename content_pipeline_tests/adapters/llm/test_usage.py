@@ -19,13 +19,14 @@ def usage(**changes: Any) -> Usage | None:
 def test_all_counts_and_the_tier_that_served_are_read() -> None:
     report = {
         **GOOD,
-        "prompt_tokens_details": {"cached_tokens": 800},
+        "prompt_tokens_details": {"cached_tokens": 800, "cache_write_tokens": 50},
         "completion_tokens_details": {"reasoning_tokens": 100},
     }
     assert reported_usage({"usage": report, "service_tier": "flex"}) == Usage(
         input_tokens=900,
         output_tokens=300,
         cached_tokens=800,
+        cache_write_tokens=50,
         reasoning_tokens=100,
         service_tier="flex",
     )

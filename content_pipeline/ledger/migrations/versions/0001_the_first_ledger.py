@@ -479,6 +479,7 @@ def upgrade() -> None:
         sa.Column("http_status", sa.Integer(), nullable=True),
         sa.Column("input_tokens", sa.Integer(), nullable=True),
         sa.Column("cached_tokens", sa.Integer(), nullable=True),
+        sa.Column("cache_write_tokens", sa.Integer(), nullable=True),
         sa.Column("output_tokens", sa.Integer(), nullable=True),
         sa.Column("reasoning_tokens", sa.Integer(), nullable=True),
         sa.Column("service_tier", sa.Text(), nullable=True),
@@ -534,6 +535,7 @@ def upgrade() -> None:
     op.create_table(
         "attempt_responses",
         sa.Column("attempt_id", sa.Text(), nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
         sa.Column("http_status", sa.Integer(), nullable=False),
         sa.Column("headers", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
@@ -548,7 +550,8 @@ def upgrade() -> None:
             ["content_pipeline.attempts.attempt_id"],
             name=op.f("attempt_responses_attempt_id_fkey"),
         ),
-        sa.PrimaryKeyConstraint("attempt_id", name=op.f("attempt_responses_pkey")),
+        sa.PrimaryKeyConstraint("attempt_id", "source", name=op.f("attempt_responses_pkey")),
+        sa.CheckConstraint("source IN ('call', 'look_up')", name=op.f("attempt_responses_source")),
         schema="content_pipeline",
         comment="The raw answer of a paid call, committed before anything parses it",
     )
