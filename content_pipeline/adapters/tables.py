@@ -8,11 +8,14 @@ visible trace (bytes that are not UTF-8 become the replacement character).
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import create_engine, make_url, text
+import pyarrow as pa
+from pyarrow import parquet
+from sqlalchemy import URL, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from content_pipeline.core.errors import TopicTableError
@@ -28,8 +31,8 @@ def read_file(path: Path) -> pd.DataFrame:
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise TopicTableError(f"{path} is neither .csv nor .parquet; convert it to one of them")
     try:
-        return _read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
-    except (OSError, ValueError) as error:
+        return _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise TopicTableError(f"{path} cannot be read: {_first_line(error)}") from None
 
 
@@ -39,22 +42,27 @@ def _read_csv(path: Path) -> pd.DataFrame:
     # line, drops everything behind an unclosed quote without a word.
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
         reader = csv.reader(file, strict=True)
+        rows: list[list[str]] = []
+        begins_at = 1
         try:
-            header = next(reader, None)
-            if header is None:
-                raise TopicTableError(f"{path} is empty; it needs a header and at least one row")
-            rows = [_fitted(row, len(header)) for row in reader if row]
+            for row in reader:
+                begins_at = reader.line_num + 1
+                if row:
+                    rows.append(_fitted(row, len(rows[0])) if rows else row)
         except csv.Error as error:
+            # Not the reader's own line: an open quote swallows all that follows it.
             raise TopicTableError(
-                f"{path}, line {reader.line_num}: {error}; check the quotes of that line"
+                f"{path}: {error} in the row that begins at line {begins_at}; check its quotes"
             ) from None
-    return pd.DataFrame(rows, columns=header, dtype=str)
+    if not rows:
+        raise TopicTableError(f"{path} is empty; it needs a header and at least one row")
+    return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
 
 
 def _fitted(row: list[str], width: int) -> list[str]:
     """``row`` with as many cells as the header; one with more is marked, to be refused later."""
     if len(row) > width:
-        return [row[0], *(MALFORMED + cell for cell in row[1:width])]
+        return [row[0] + MALFORMED, *(MALFORMED + cell for cell in row[1:width])]
     return row + [""] * (width - len(row))
 
 
@@ -68,26 +76,57 @@ def _any_field_size() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
+def _read_parquet(path: Path) -> pd.DataFrame:
+    # Not by pandas.read_parquet, which makes floats of integers with a gap among them, so that
+    # 9007199254740993 ends in 2, and takes a column away when it was an index once.
+    table = parquet.read_table(path)
+    cells = [[_shortest(value, column.type) for value in column.to_pylist()] for column in table]
+    frame = pd.DataFrame({place: pd.Series(cell, dtype=object) for place, cell in enumerate(cells)})
+    return frame.set_axis(table.column_names, axis="columns")
+
+
+def _shortest(value: Any, kind: pa.DataType) -> Any:
+    """``value``, but 0.1 of a narrow float column is 0.1 and not 0.10000000149011612."""
+    if value is None or not (pa.types.is_float32(kind) or pa.types.is_float16(kind)):
+        return value
+    return float(str(kind.to_pandas_dtype()(value)))
+
+
 def read_query(query: str, database_url: str) -> pd.DataFrame:
     """The result of ``query``. Raises TopicTableError, never with the URL's password."""
-    try:
-        url = make_url(database_url)
-    except ArgumentError:
-        raise TopicTableError(
-            "the database URL for `topics.query` is not a URL like postgresql+psycopg://host/name"
-        ) from None
-    if url.drivername in ("postgresql", "postgres"):
-        url = url.set(drivername="postgresql+psycopg")
+    url = _parsed(database_url)
     try:
         engine = create_engine(url)
         try:
             with engine.connect() as connection:
-                return pd.read_sql_query(text(query), connection)
+                # A colon in it is no parameter: nobody would give it a value.
+                result = connection.execute(text(query.replace(":", r"\:")))
+                # Not by pandas.read_sql_query, which makes floats of integers and decimals.
+                return pd.DataFrame(result.all(), columns=list(result.keys()), dtype=object)
         finally:
             engine.dispose()
     except (SQLAlchemyError, ImportError) as error:
-        where = url.render_as_string(hide_password=True)
+        where = url.set(query={}).render_as_string(hide_password=True)
         raise TopicTableError(f"`topics.query` failed on {where}: {_first_line(error)}") from None
+
+
+def _parsed(database_url: str) -> URL:
+    # What is malformed may hold the password anywhere: it is not repeated.
+    form = "postgresql://user:password@host/name"
+    if database_url.partition("?")[0].count("@") > 1:
+        raise TopicTableError(
+            f"the database URL for `topics.query` is not like {form}: user or password hold an "
+            '"@"; write %40 for it, %2F for "/", %3A for ":"'
+        )
+    try:
+        url = make_url(database_url)
+    except (ArgumentError, ValueError):
+        raise TopicTableError(
+            f"the database URL for `topics.query` is not a URL like {form}"
+        ) from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    return url
 
 
 def rows_of(
@@ -104,7 +143,8 @@ def rows_of(
         )
     if table.empty:
         raise TopicTableError(f"{source} has a header and no rows; add at least one topic")
-    repeated = sorted({str(name) for name in table.columns[table.columns.duplicated()]})
+    # Only those that are used: a spreadsheet's empty columns all have the same empty name.
+    repeated = [column for column in wanted if list(table.columns).count(column) > 1]
     if repeated:
         raise TopicTableError(f"{source} has the column {repeated[0]!r} twice; rename one")
     return _rows(table[wanted])
@@ -117,14 +157,16 @@ def _rows(table: pd.DataFrame) -> Iterator[Mapping[str, str]]:
 
 
 def _as_text(value: Any) -> str:
-    """``value`` as the text a page would show: 7.0 from a column with gaps is 7 again."""
-    if value is None or (isinstance(value, float) and value != value) or value is pd.NA:
+    """``value`` as the text a page would show: 7.0 is 7, and nothing is no text at all."""
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # str writes 0E-8 for a zero with 8 decimals
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return "" if value is pd.NaT else str(value)
+    return str(value)
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta
+from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FACTS = "facts"
@@ -35,6 +36,8 @@ def _quoted(value: object) -> str:
     """``value`` as JSON that can close neither a quote nor a tag around it."""
     if isinstance(value, _Verbatim):
         return value.text
+    if isinstance(value, StrictUndefined):
+        return str(value)  # raises the error that names the variable
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
@@ -44,11 +47,18 @@ class _Verbatim:
     def __init__(self, text: str) -> None:
         self.text = text
 
+    def __str__(self) -> str:
+        # A filter on the block takes this: then it is text like any other, and quoted.
+        return self.text
+
 
 def _environment() -> ImmutableSandboxedEnvironment:
-    return ImmutableSandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, finalize=_quoted, keep_trailing_newline=False
     )
+    # A column called "range" or "dict" is a column: Jinja's functions of these names would hide it.
+    environment.globals.clear()
+    return environment
 
 
 def template_columns(template: str, fact_columns: tuple[str, ...]) -> frozenset[str]:
@@ -57,9 +67,15 @@ def template_columns(template: str, fact_columns: tuple[str, ...]) -> frozenset[
     Only these enter a page's identity: a column that no template uses changes nothing.
     """
     try:
-        names = meta.find_undeclared_variables(_environment().parse(template))
+        tree = _environment().parse(template)
+        names = meta.find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
         raise PromptError(f"line {error.lineno}: {error.message}") from None
+    for node in tree.find_all(nodes.Node):
+        if isinstance(node, nodes.Include | nodes.Import | nodes.FromImport | nodes.Extends):
+            raise PromptError(f"line {node.lineno}: a prompt is one file and cannot load others")
+        if isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
+            raise PromptError(f"line {node.lineno}: .{node.attr} is not for templates; remove it")
     if FACTS in names:
         return frozenset(names - {FACTS}) | frozenset(fact_columns)
     return frozenset(names)
@@ -68,7 +84,7 @@ def template_columns(template: str, fact_columns: tuple[str, ...]) -> frozenset[
 def render_prompt(template: str, columns: Mapping[str, str], facts: Mapping[str, str]) -> str:
     """The user message. ``columns``: column → value; ``facts``: label → value, in this order.
 
-    Raises PromptError when the template uses a column that the row lacks.
+    Raises PromptError when the template uses a column that the row lacks, or fails on this row.
     """
     block = f"{FACTS_OPEN}\n{_quoted(dict(facts))}\n{FACTS_CLOSE}"
     values: dict[str, Any] = {**columns, FACTS: _Verbatim(block)}
@@ -76,3 +92,9 @@ def render_prompt(template: str, columns: Mapping[str, str], facts: Mapping[str,
         return _environment().from_string(template).render(values)
     except UndefinedError as error:
         raise PromptError(f"the prompt template uses a column the row lacks: {error}") from None
+    except SecurityError as error:
+        raise PromptError(f"the prompt template does what it must not: {error}") from None
+    except Exception as error:  # noqa: BLE001  # boundary: a template may raise anything
+        # Without its message, which may quote the row.
+        name = type(error).__name__
+        raise PromptError(f"the prompt template fails on this row: {name}") from None

@@ -46,12 +46,14 @@ def decide_publish(
     look_up: PageLookUp, *, wanted: Marker, baseline: Baseline | None
 ) -> PublishDecision:
     """What may be done to publish the revision of ``wanted``."""
-    if look_up.verdict is Verdict.UNKNOWN:
+    page = look_up.page
+    if look_up.verdict is Verdict.UNKNOWN or (look_up.verdict is Verdict.PRESENT) != (
+        page is not None
+    ):
         return PublishDecision(
             action=PublishAction.UNKNOWN, reason="the CMS could not say what it holds"
         )
-    page = look_up.page
-    if look_up.verdict is Verdict.ABSENT or page is None:
+    if page is None:
         return PublishDecision(action=PublishAction.CREATE, reason="the CMS has no such page")
     if page.marker is None or page.marker.page_id != wanted.page_id:
         return PublishDecision(
@@ -69,15 +71,9 @@ def _decide_ours(
             action=PublishAction.SUPERSEDED,
             reason=f"the CMS holds revision {marker.revision}, newer than {wanted.revision}",
         )
-    if (
-        baseline
-        and marker.revision == baseline.revision
-        and page.fingerprint != baseline.fingerprint
-    ):
-        return PublishDecision(
-            action=PublishAction.CONFLICT,
-            reason=f"the page was edited on the site since we published revision {marker.revision}",
-        )
+    touched = _touched_by_somebody(page, marker, baseline)
+    if touched:
+        return PublishDecision(action=PublishAction.CONFLICT, reason=touched)
     if holds(page, wanted):
         return PublishDecision(
             action=PublishAction.CONFIRM, reason=f"the CMS already holds revision {wanted.revision}"
@@ -85,6 +81,22 @@ def _decide_ours(
     return PublishDecision(
         action=PublishAction.REPLACE, reason=f"the CMS holds our revision {marker.revision}"
     )
+
+
+def _touched_by_somebody(page: RemotePage, marker: Marker, baseline: Baseline | None) -> str | None:
+    """What a person did to our page; None when all that is there can be our own doing."""
+    if page.status is RemoteStatus.TRASHED:
+        return f"the page at {page.path} was taken off the site"
+    if baseline is None or marker.revision > baseline.revision:
+        return None
+    if marker.revision < baseline.revision:
+        return (
+            f"the page was set back to revision {marker.revision} since we published "
+            f"revision {baseline.revision}"
+        )
+    if page.fingerprint != baseline.fingerprint:
+        return f"the page was edited on the site since we published revision {marker.revision}"
+    return None
 
 
 def holds(page: RemotePage, wanted: Marker) -> bool:

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from content_pipeline.core.failures import Failure, FailureClass
 
-MAX_ANNOUNCED_WAIT_S = 7 * 24 * 3600.0
-"""A longer announced wait is taken for a mistake of the sender and cut to a week."""
+LONGEST_WAIT_S = 7 * 24 * 3600.0
+"""A longer wait is a mistake: a site file's is refused, an announced one is cut to a week."""
 
 
 class RetryPolicy(BaseModel):
@@ -22,8 +22,8 @@ class RetryPolicy(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     attempts: Annotated[int, Field(ge=1, le=50)]
-    first_wait_s: Annotated[float, Field(ge=0)] = 2.0
-    max_wait_s: Annotated[float, Field(ge=0)] = 300.0
+    first_wait_s: Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)] = 2.0
+    max_wait_s: Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)] = 300.0
     then_dead_letter: bool = True
     """After the last try: dead-lettered with its history, or failed_terminal."""
 
@@ -97,5 +97,5 @@ def decide(
     ceiling_s = min(policy.max_wait_s, policy.first_wait_s * 2.0 ** min(failed_attempts - 1, 30))
     wait_s = ceiling_s * jitter
     if failure.retry_after_s is not None:
-        wait_s += min(failure.retry_after_s, MAX_ANNOUNCED_WAIT_S)
+        wait_s += min(failure.retry_after_s, LONGEST_WAIT_S)
     return RetryAfter(wait_s=wait_s)

@@ -5,11 +5,19 @@ bounds and plain-words descriptions. Reading the file and resolving its paths is
 Credentials never stand here: fields that name one name the environment variable that holds it.
 """
 
+import re
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.retries import RetryPolicy
@@ -23,6 +31,29 @@ Provider = Literal[
 ]
 
 
+PATH_FIELD = re.compile(r"\{([^{}]+)\}")
+"""A column in a path template."""
+
+_FIXED_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)+/")
+"""A path template with its columns filled: what every CMS and web server takes without a quarrel,
+and what can be nobody's sitemap.xml. Refused here, or every page would be paid for and refused."""
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
+
+
+def _variable_name(value: str | None) -> str | None:
+    # Strict, and silent about the value: people paste the key itself here.
+    if value is not None and not _VARIABLE.fullmatch(value):
+        raise ValueError(
+            "name an environment variable (capital letters, digits and _); what it holds never "
+            "stands in this file"
+        )
+    return value
+
+
+VariableName = Annotated[str, AfterValidator(_variable_name)]
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,7 +64,7 @@ class TopicSource(_Settings):
     table: Annotated[str | None, Field(description="CSV or Parquet file beside this file")] = None
     query: Annotated[str | None, Field(description="SQL query, instead of a table")] = None
     database_env: Annotated[
-        str | None, Field(description="variable with the database URL for `query`")
+        VariableName | None, Field(description="variable with the database URL for `query`")
     ] = None
     id: Annotated[str, Field(description="column with the topic's stable id")]
     name: Annotated[str, Field(description="column with the topic's name")]
@@ -47,9 +78,19 @@ class TopicSource(_Settings):
             raise ValueError("give either `table` (a file) or `query` (SQL), not both")
         if (self.query is None) != (self.database_env is None):
             raise ValueError("`query` and `database_env` go together")
-        if not (self.path.startswith("/") and self.path.endswith("/")):
-            raise ValueError("`path` must start with and end in a slash, e.g. /{name}/")
         return self
+
+    @field_validator("path")
+    @classmethod
+    def _publishable(cls, value: str) -> str:
+        if not PATH_FIELD.search(value):
+            raise ValueError("`path` must name a {column}, or all topics claim one page")
+        if not _FIXED_PATH.fullmatch(PATH_FIELD.sub("x", value)):
+            raise ValueError(
+                "`path` must start with and end in a slash, e.g. /{name}/; between single slashes "
+                "it may hold a {column}, letters, digits, '_', '~' and '-'"
+            )
+        return value
 
 
 class ArticleSettings(_Settings):
@@ -71,6 +112,12 @@ class ArticleSettings(_Settings):
             raise ValueError(
                 f"must_state names columns that are not in facts: {', '.join(unknown)}"
             )
+        labels = list(self.facts.values())
+        for column, label in self.facts.items():
+            if not label.strip():
+                raise ValueError(f"the fact {column!r} has an empty label; say what it is")
+            if labels.count(label) > 1:
+                raise ValueError(f"two facts are called {label!r}, so one would hide the other")
         return self
 
 
@@ -103,8 +150,8 @@ class GenerationSettings(_Settings):
         Field(ge=0, le=3600, description="how long a call may still finish after its deadline"),
     ] = 60
     in_flight: Annotated[int, Field(ge=1, le=256, description="calls at once per process")] = 8
-    api_key_env: str = "OPENAI_API_KEY"
-    base_url_env: str = "OPENAI_BASE_URL"
+    api_key_env: VariableName = "OPENAI_API_KEY"
+    base_url_env: VariableName = "OPENAI_BASE_URL"
     price: Price | None = None
     sandbox: SandboxSettings = SandboxSettings()
 
@@ -114,6 +161,13 @@ class FolderCMSSettings(_Settings):
 
     kind: Literal["folder"] = "folder"
     folder: Annotated[str, Field(description="relative to the project")]
+
+    @field_validator("folder")
+    @classmethod
+    def _own_folder(cls, value: str) -> str:
+        if not value.strip(" ./") or "\x00" in value:
+            raise ValueError("name a folder of the site's own, e.g. public/countries")
+        return value
 
 
 class Budgets(_Settings):
@@ -160,8 +214,12 @@ class SiteSettings(_Settings):
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("base_url must be an absolute http(s) URL")
-        if parts.username or parts.password or parts.query or parts.fragment:
+        if "@" in parts.netloc or "?" in value or "#" in value:
             raise ValueError("base_url must hold no credentials, query or fragment")
+        if not (value.isascii() and value.isprintable()) or any(mark in value for mark in ' \\"<>'):
+            raise ValueError("base_url must be written as it is sent: in percent-encoded ASCII")
+        if parts.port == 0:  # the port of a URL is parsed, and refused, only when it is read
+            raise ValueError("base_url names port 0, where nothing can be reached")
         return value.rstrip("/")
 
     def url_of(self, path: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from slugify import slugify
 
 from content_pipeline.core.identity import input_hash
-from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.site import PATH_FIELD, SiteSettings
 
 MAX_CELL_BYTES = 20_000
 """A fact is a phrase; 20 kB is a long text and still a bounded prompt. 10 MB cells do occur."""
@@ -25,10 +25,10 @@ UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 """What the table reader leaves for bytes that are not UTF-8."""
 
 MALFORMED = "\ufdd0"
-"""What the table reader puts before the cells of a row with more fields than the header."""
+"""What the table reader puts before the cells of a row with more fields than the header, and
+behind its first cell, which alone cannot have moved and may still be the id."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_FIELD = re.compile(r"\{([^{}]*)\}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,12 @@ class RejectedRow:
     message: str
 
 
+_MISPLACED = "is misplaced: the row has more fields than the header; quote values with commas"
+
+
 def path_columns(template: str) -> frozenset[str]:
     """The columns that a path template uses."""
-    return frozenset(_FIELD.findall(template))
+    return frozenset(PATH_FIELD.findall(template))
 
 
 def used_columns(site: SiteSettings, template_columns: frozenset[str]) -> frozenset[str]:
@@ -72,7 +75,7 @@ def parse_row(
     row_number: int, row: Mapping[str, str], *, site: SiteSettings, columns: frozenset[str]
 ) -> Topic | RejectedRow:
     """The topic in ``row``, or why there is none. ``columns``: those of ``used_columns``."""
-    raw_key = row[site.topics.id]
+    raw_key = row[site.topics.id].removesuffix(MALFORMED)
     problem = _key_problem(raw_key)
     if problem:
         return RejectedRow(
@@ -109,11 +112,13 @@ def page_path(template: str, columns: Mapping[str, str]) -> str | None:
     slugs = {name: slugify(columns[name], max_length=100) for name in path_columns(template)}
     if not all(slugs.values()):
         return None
-    return _FIELD.sub(lambda match: slugs[match.group(1)], template)
+    return PATH_FIELD.sub(lambda match: slugs[match.group(1)], template)
 
 
 def _key_problem(key: str) -> str | None:
     shown = ascii(key[:40])
+    if MALFORMED in key:
+        return _MISPLACED
     if not key:
         return "is empty; every topic needs a stable id"
     if len(key) > MAX_TOPIC_KEY_LENGTH:
@@ -129,8 +134,8 @@ def _cell_problem(value: str, *, required: bool) -> str | None:
     size = len(value.encode(errors="surrogatepass"))
     if size > MAX_CELL_BYTES:
         return f"holds {size:,} bytes; at most {MAX_CELL_BYTES:,} can enter a prompt"
-    if value.startswith(MALFORMED):
-        return "is misplaced: the row has more fields than the header; quote values with commas"
+    if MALFORMED in value:
+        return _MISPLACED
     if UNREADABLE in value:
         return "is not UTF-8; save the table as UTF-8"
     control = _CONTROL.search(value)

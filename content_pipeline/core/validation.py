@@ -8,12 +8,15 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from content_pipeline.core.article import Article
 from content_pipeline.core.rendering import plain_text
+
+MAX_SECTIONS = 50
+"""More headings than any page needs; a model that loops writes them by the hundred."""
 
 
 class ArticleRules(BaseModel):
@@ -26,7 +29,18 @@ class ArticleRules(BaseModel):
     max_title_characters: Annotated[int, Field(ge=10)] = 70
     min_meta_description_characters: Annotated[int, Field(ge=0)] = 50
     max_meta_description_characters: Annotated[int, Field(ge=10)] = 170
-    min_sections: Annotated[int, Field(ge=1)] = 2
+    min_sections: Annotated[int, Field(ge=1, le=MAX_SECTIONS)] = 2
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Self:
+        # Every page would be paid for and then refused.
+        for least, most in (
+            ("min_words", "max_words"),
+            ("min_meta_description_characters", "max_meta_description_characters"),
+        ):
+            if getattr(self, least) > getattr(self, most):
+                raise ValueError(f"{least} is larger than {most}, so no article can meet both")
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +55,31 @@ class Finding:
 
 
 _PLACEHOLDER = re.compile(
-    r"\b(lorem ipsum|as an ai|as a language model|\[insert|todo:|tbd\b)", re.I
+    r"\blorem ipsum\b|\bas an ai(?:,| assistant\b| model\b| language model\b)"
+    r"|\bas a (?:large )?language model\b|\[insert\b|(?-i:\bTODO:|\bTBD\b)",
+    re.IGNORECASE,
 )
-"""Phrases of unfinished or refused text that no site wants to publish."""
+"""Phrases of unfinished or refused text that no site wants to publish. Not more: a port serves
+"as an airport hub", and "sobre todo:" is Spanish."""
+
+_TYPOGRAPHY = str.maketrans(
+    {
+        "\N{LEFT SINGLE QUOTATION MARK}": "'",
+        "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+        "\N{MODIFIER LETTER APOSTROPHE}": "'",
+        "\N{LEFT DOUBLE QUOTATION MARK}": '"',
+        "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
+        "\N{HYPHEN}": "-",
+        "\N{FIGURE DASH}": "-",
+        "\N{EN DASH}": "-",
+        "\N{EM DASH}": "-",
+        "\N{MINUS SIGN}": "-",
+    }
+)
+"""Models set "Guinea-Bissau" and "St. John's" with the marks of a typesetter."""
+
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
+"""A number with thousands separators: 77,006 states 77006."""
 
 
 def validate_article(
@@ -73,7 +109,7 @@ def _length_findings(article: Article, rules: ArticleRules) -> list[Finding]:
             rules.min_meta_description_characters,
             rules.max_meta_description_characters,
         ),
-        ("sections", len(article.sections), rules.min_sections, 50),
+        ("sections", len(article.sections), rules.min_sections, MAX_SECTIONS),
     )
     return [
         Finding(rule=name, detail=f"{value} is outside {least} to {most}")
@@ -96,12 +132,15 @@ def _text_findings(article: Article) -> list[Finding]:
 
 
 def _folded(text: str) -> str:
-    """``text`` as a reader compares it: case, width, spacing and Markdown marks do not count."""
-    bare = re.sub(r"[*_`\\]", "", unicodedata.normalize("NFKC", text))
-    return " ".join(bare.casefold().split())
+    """``text`` as a reader compares it: case, width, spacing, typography and marks do not count."""
+    plain = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY)
+    bare = re.sub(r"[*_`\\]", "", plain)
+    whole = _GROUPED.sub(lambda number: number.group().replace(",", ""), bare)
+    return " ".join(whole.casefold().split())
 
 
 def _states(folded_text: str, value: str) -> bool:
-    """Whether the text states ``value`` as a whole: 47 is not stated by 147 or by 4.7."""
-    wanted = re.escape(_folded(value))
-    return re.search(rf"(?<![\w.,]){wanted}(?!\w|[.,]\d)", folded_text) is not None
+    """Whether the text states ``value`` as a whole: 47 is not stated by 147, by 4.7 or by -47."""
+    wanted = _folded(value)
+    before = r"(?<![\w.,])(?<!(?<!\w)-)" if wanted[:1].isdigit() else r"(?<!\w)"
+    return re.search(rf"{before}{re.escape(wanted)}(?!\w|[.,]\d)", folded_text) is not None

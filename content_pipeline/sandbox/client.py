@@ -52,7 +52,7 @@ class SandboxClient:
         self._call("POST", "reset", {})
 
     def stop(self, token: str) -> None:
-        """End the instance of this ``token``; requests in flight have a second to finish."""
+        """End the instance of this ``token``; requests in flight have half a second to finish."""
         self._call("POST", "stop", {"token": token})
 
     def _call(

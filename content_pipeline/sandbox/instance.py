@@ -18,8 +18,8 @@ from content_pipeline.core.errors import ConfigurationError
 RECORD_FILE = "port.json"
 LOCK_FILE = "provider.lock"
 LOG_FILE = "provider.log"
-HANDOVER_S = 2.5
-"""How long a new process waits for one that is just ending: longer than its drain of 1 s."""
+HANDOVER_S = 1.5
+"""How long a new process waits for one that is just ending: longer than its drain of 0.5 s."""
 EXIT_HELD = 3
 """Exit code of a process that found the folder held by another one."""
 

@@ -85,7 +85,6 @@ COUNTRY_KINDS = {
     "capital": "capital",
     "capital city": "capital",
     "continent": "continent",
-    "region": "continent",
     "area": "area",
     "population": "population",
     "currency": "currency",

@@ -30,7 +30,7 @@ from content_pipeline.sandbox.wire import (
 
 BACKLOG = 512
 """Connections waiting to be accepted: more than a burst of runs opens at once."""
-DRAIN_S = 1.0
+DRAIN_S = 0.5
 """How long requests in flight may still be answered when the provider ends."""
 WATCH_S = 0.5
 """How often is looked whether the provider has been idle for too long."""
@@ -49,7 +49,6 @@ class _Server:
         self._provider = controls.provider
         self._used_at = time.monotonic()
         self._busy = 0
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, listener: socket.socket, wanted: Callable[[], bool]) -> None:
         """Serve until stopped, idle for too long or no longer ``wanted``."""
@@ -67,9 +66,6 @@ class _Server:
         deadline = time.monotonic() + DRAIN_S
         while self._busy and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _is_idle(self) -> bool:
         limit = self._provider.settings.idle_exit_s
@@ -78,17 +74,13 @@ class _Server:
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, request after request."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         try:
             while await self._exchange(reader, writer):
                 pass
         except (ConnectionError, asyncio.CancelledError):
-            # The client is gone, or the provider ends; what was billed is in the journal.
+            # The client is gone, or the loop ends; what was billed is in the journal.
             return
         finally:
-            self._tasks.discard(task)
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

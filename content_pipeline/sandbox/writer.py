@@ -15,7 +15,10 @@ from content_pipeline.sandbox.facts import Fact, facts_in, facts_of_words, subje
 
 MIN_WORDS = 225
 """Thin records are brought up to this: a site's usual lower limit is 200 words."""
+FRAME_WORDS = 50
+"""Words of title, introduction, headings and the closing lead-in, at least."""
 MOST_SECTIONS = 5
+FEWEST_REMARKS = 2
 TITLE_LENGTH = 70
 HEADING_LENGTH = 80
 META_LENGTH = 160
@@ -117,17 +120,18 @@ class _Pen:
 
     def closed(self, sections: list[Section], words: int) -> list[Section]:
         """``sections`` with closing ones: as many remarks as a readable length needs."""
-        remarks = self._draw.sample(phrases.REMARKS, len(phrases.REMARKS))
-        needed = 2
-        while words + sum(len(remark.split()) for remark in remarks[:needed]) < MIN_WORDS - 50:
-            needed += 1
-        taken = remarks[:needed]
+        taken: list[str] = []
+        for remark in self._draw.sample(phrases.REMARKS, len(phrases.REMARKS)):
+            if len(taken) >= FEWEST_REMARKS and words >= MIN_WORDS - FRAME_WORDS:
+                break
+            taken.append(remark)
+            words += len(remark.split())
         if len(sections) == MOST_SECTIONS:
             last = sections[-1]
             body = f"{last.body_markdown}\n\n{' '.join(taken)}"
             return [*sections[:-1], Section(heading=last.heading, body_markdown=body)]
         parts = ("closing",) if len(sections) > 1 else ("reading", "closing")
-        share = -(-needed // len(parts))
+        share = -(-len(taken) // len(parts))
         return sections + [
             Section(
                 heading=self._heading(part),

@@ -60,6 +60,11 @@ def test_a_prompt_without_a_readable_block_has_no_facts(prompt: str) -> None:
     assert facts_in(prompt) == ()
 
 
+def test_the_last_block_counts() -> None:
+    prompt = f"Example: {block({'Name': 'Oslo'})}\nYours: {block({'Name': 'Bern'})}"
+    assert facts_in(prompt) == (fact("Name", "Bern"),)
+
+
 def test_markers_named_in_the_instructions_do_not_hide_the_block() -> None:
     prompt = f"The facts between {FACTS_OPEN} and {FACTS_CLOSE} count.\n{block({'Name': 'Oslo'})}"
     assert facts_in(prompt) == (fact("Name", "Oslo"),)

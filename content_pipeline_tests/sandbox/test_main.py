@@ -112,7 +112,7 @@ def test_it_ends_by_itself_when_nobody_asks(tmp_path: Path, start: Start) -> Non
 
 
 def test_a_running_generation_is_not_idleness(start: Start, make_sdk: MakeSdk) -> None:
-    options = ("--idle-exit-s", "0.2", "--latency-median-s", "0.9", "--latency-sigma", "0")
+    options = ("--idle-exit-s", "0.2", "--latency-median-s", "1.2", "--latency-sigma", "0")
     process, box = start(*options)
     create(make_sdk(box.base_url))
     assert process.wait(timeout=20) == 0

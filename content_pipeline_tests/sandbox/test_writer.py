@@ -94,8 +94,9 @@ def test_a_country_opens_with_its_continent_and_capital() -> None:
 
 
 def test_a_lone_capital_does_not_make_a_company_a_country() -> None:
-    text = article_on(COMPANY).plain_text()
-    assert not any(word in text for word in ("country", "map", "people"))
+    for seed in range(20):
+        text = article_on(COMPANY, seed).plain_text()
+        assert not any(word in text for word in ("countr", " map", "people", "atlas"))
 
 
 def test_a_missing_value_is_left_out_rather_than_named() -> None:

@@ -75,7 +75,7 @@ def test_a_model_another_provider_resells_keeps_its_tiers() -> None:
 
 def test_the_price_of_the_day_is_charged() -> None:
     before = GenaiPrices(provider="openai", now=lambda: datetime(2026, 8, 20, tzinfo=UTC))
-    assert before.cost("gpt-5.6", usage()) == Decimal("0.00765")
+    assert before.cost("gpt-5.6", usage(cache_write_tokens=200)) == Decimal("0.00765")
 
 
 UNKNOWN = [

@@ -1,0 +1,60 @@
+# Everything a newcomer types. Python >= 3.11 with venv is all that must be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TEST_ARGS ?=
+
+.PHONY: help setup run dev test check format lint types contracts bench constraints stop clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv with the pinned versions
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 setup"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+		|| { rm -rf $(VENV); echo "venv is missing: on Debian and Ubuntu install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev
+	@touch $(READY)
+
+run: $(READY) ## the main job: topics in, proved pages out
+	$(BIN)/content-pipeline run
+
+dev: $(READY) ## the Dagster UI on http://127.0.0.1:3000
+	DAGSTER_HOME="$(CURDIR)" $(BIN)/dagster dev -w workspace.yaml
+
+test: $(READY) ## run the tests
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+check: format lint types contracts test ## everything that must hold before a commit
+
+format: $(READY) ## check the formatting
+	$(BIN)/ruff format --check .
+
+lint: $(READY) ## check the style
+	$(BIN)/ruff check .
+
+types: $(READY) ## check the types
+	$(BIN)/mypy
+
+contracts: $(READY) ## check who may import whom
+	$(BIN)/lint-imports
+
+bench: $(READY) ## measure; prints tables, asserts nothing
+	$(BIN)/python -m benchmarks
+
+constraints: $(READY) ## resolve the pinned versions anew
+	@echo '# Versions that are known to work together. Made by `make constraints`; never edited by hand.' > constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--no-header --no-annotate --quiet --upgrade >> constraints.txt
+
+stop: $(READY) ## stop the embedded database and the sandbox provider
+	$(BIN)/content-pipeline sandbox stop
+	$(BIN)/content-pipeline db stop
+
+clean: stop ## remove everything that running left here, published pages included
+	rm -rf .content_pipeline public

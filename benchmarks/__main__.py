@@ -1,0 +1,46 @@
+"""``python -m benchmarks``: which benchmarks, how many pages, how often."""
+
+import argparse
+import signal
+from types import FrameType
+
+from rich.console import Console
+
+from benchmarks.fresh import bench_fresh
+from benchmarks.lane import bench_lane
+from benchmarks.ledger import bench_ledger
+from benchmarks.rerun import bench_rerun
+
+NAMES = ("lane", "ledger", "rerun")
+
+
+def main() -> None:
+    """Run what was asked for, all but ``fresh`` by default."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
+    parser.add_argument("--pages", type=int, default=240, help="topics of the example (240)")
+    parser.add_argument("--rounds", type=int, default=3, help="of lane and ledger (3)")
+    parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
+    asked = parser.parse_args()
+    unknown = sorted(set(asked.names) - set(NAMES))
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    signal.signal(signal.SIGTERM, _interrupt)
+    names = asked.names or ([] if asked.fresh else NAMES)
+    console = Console()
+    if "ledger" in names:
+        bench_ledger(console, pages=asked.pages, rounds=asked.rounds)
+    if "lane" in names:
+        bench_lane(console, pages=asked.pages, rounds=asked.rounds)
+    if "rerun" in names:
+        bench_rerun(console, pages=asked.pages)
+    if asked.fresh:
+        bench_fresh(console)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

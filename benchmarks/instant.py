@@ -1,0 +1,115 @@
+"""A model and a CMS behind the ports that answer at once from memory, so that the rest shows.
+
+What belongs here: the least that satisfies ``core.ports``, and articles that the example's rules
+accept.
+"""
+
+import threading
+from collections.abc import Mapping
+from decimal import Decimal
+
+from content_pipeline.core.article import Article, Section, article_json
+from content_pipeline.core.money import Usage
+from content_pipeline.core.ports import (
+    CMSCapabilities,
+    Document,
+    GenerationLookUp,
+    GenerationRequest,
+    LanguageModelCapabilities,
+    PageLookUp,
+    RawResponse,
+    Reading,
+    RemotePage,
+    RemoteStatus,
+    Verdict,
+)
+
+SENTENCE = "Anybody who travels there finds more to see than one short page can ever tell. "
+
+
+class InstantModel:
+    """Answers each page job with the article it was given for it."""
+
+    capabilities = LanguageModelCapabilities(look_up_by_attempt=False)
+
+    def __init__(self, articles: Mapping[str, Article]) -> None:
+        self._answers = {
+            page_job_id: RawResponse(
+                status=200,
+                headers={"x-request-id": page_job_id},
+                body=article_json(article).encode(),
+            )
+            for page_job_id, article in articles.items()
+        }
+
+    def send(self, request: GenerationRequest) -> RawResponse:
+        return self._answers[request.page_job_id]
+
+    def read(self, raw: RawResponse) -> Reading:
+        return Reading(
+            text=raw.body.decode(),
+            usage=Usage(input_tokens=500, output_tokens=400),
+            model="instant",
+            response_id=None,
+            request_id=raw.headers["x-request-id"],
+            finish_reason="stop",
+            failure=None,
+        )
+
+    def look_up(self, attempt_id: str) -> GenerationLookUp:  # noqa: ARG002 - nothing is kept
+        return GenerationLookUp(verdict=Verdict.UNKNOWN)
+
+
+class InstantCMS:
+    """Holds pages in memory, by path."""
+
+    capabilities = CMSCapabilities(
+        client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False
+    )
+
+    def __init__(self) -> None:
+        self._pages: dict[str, RemotePage] = {}
+        self._lock = threading.Lock()
+
+    def look_up(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:  # noqa: ARG002 - the path is the id
+        with self._lock:
+            page = self._pages.get(path)
+        return PageLookUp(verdict=Verdict.ABSENT if page is None else Verdict.PRESENT, page=page)
+
+    def create_draft(self, document: Document) -> RemotePage:
+        raise AssertionError(f"{document.path}: a draft was asked of a CMS without drafts")
+
+    def publish(self, document: Document, *, replacing: RemotePage | None) -> RemotePage:
+        page = RemotePage(
+            remote_id=document.path,
+            path=document.path,
+            url=document.url,
+            status=RemoteStatus.PUBLISHED,
+            marker=document.marker,
+            fingerprint=document.marker.content_hash,
+        )
+        with self._lock:
+            assert self._pages.get(document.path) == replacing, f"{document.path}: lost race"
+            self._pages[document.path] = page
+        return page
+
+
+class FlatPrices:
+    """Every call costs the same."""
+
+    def cost(self, model: str, usage: Usage) -> Decimal:  # noqa: ARG002 - a constant
+        return Decimal("0.001")
+
+
+def article_of(facts: Mapping[str, str]) -> Article:
+    """About 300 words that state every fact."""
+    stated = " ".join(f"{label}: {value}." for label, value in facts.items() if value)
+    return Article(
+        title=facts["Name"][:60],
+        meta_description=f"What a traveller should know about this country. {SENTENCE}",
+        introduction=stated,
+        sections=[
+            Section(heading=heading, body_markdown=f"{SENTENCE * 3}\n\n{SENTENCE * 3}")
+            for heading in ("Geography", "People", "Economy")
+        ],
+    )

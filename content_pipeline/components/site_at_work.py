@@ -1,0 +1,56 @@
+"""A site opened for the work of one run, and closed afterwards.
+
+What belongs here: the way from Dagster to ``bootstrap``, and what an error on it means to a run.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+from sqlalchemy.exc import SQLAlchemyError
+
+from content_pipeline.bootstrap import open_ledger, open_site
+from content_pipeline.components.project import this_project
+from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable
+from content_pipeline.ledger.database import Ledger
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.site_files import Site
+
+INFRASTRUCTURE_RETRIES = dg.RetryPolicy(max_retries=2, delay=5)
+"""For a database that does not answer when a run begins, before anything was paid or written.
+Every later error ends the run: the ledger knows which pages go on, and when."""
+
+
+@contextmanager
+def opened_ledger() -> Iterator[Ledger]:
+    """The project's ledger, closed afterwards. Raises DatabaseUnavailable, ConfigurationError."""
+    ledger = open_ledger(this_project())
+    try:
+        yield ledger
+    finally:
+        ledger.dispose()
+
+
+@contextmanager
+def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
+    """Everything that a run's work on ``site`` needs, closed afterwards.
+
+    Raises DatabaseUnavailable when the ledger cannot be opened, which may be tried again; every
+    other error comes out as a Failure that no retry policy touches.
+    """
+    with _ending_the_run(), opened_ledger() as ledger:
+        runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
+        with _ending_the_run(), _without_database_retries():
+            yield runtime
+
+
+@contextmanager
+def _ending_the_run() -> Iterator[None]:
+    try:
+        yield
+    except (dg.Failure, DatabaseUnavailable):
+        raise
+    except Exception as error:  # boundary: a retry policy must not see what is not its business
+        expected = isinstance(error, ContentPipelineError)
+        message = str(error) if expected else f"{type(error).__name__}: see the log of the run"
+        raise dg.Failure(description=message, allow_retries=False) from error

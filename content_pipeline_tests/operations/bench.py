@@ -1,0 +1,177 @@
+"""One small site under test: asking for its pages, working on them, and looking at all sides.
+
+What belongs here: what a test of operations does and looks at. The looks at the other side read
+the provider's and the folder's own records, never the ledger.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sqlalchemy import Row, func, select, update
+
+from content_pipeline.core.ports import CMS, LanguageModel, SiteHook
+from content_pipeline.core.states import Stage
+from content_pipeline.ledger import leases, reports
+from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.intake import Intake
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.leases import Claim, Selection
+from content_pipeline.ledger.reports import PageReport
+from content_pipeline.ledger.schema import attempts, effects, page_jobs, spend
+from content_pipeline.operations.lane import Settled, advance
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.steps import walk
+from content_pipeline.operations.submit import submit
+from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline.site_files import Site
+from content_pipeline_tests.operations.small_site import Parts, Row as TableRow
+from content_pipeline_tests.operations.small_site import runtime_of, writes
+
+
+@dataclass(slots=True, kw_only=True)
+class Bench:
+    """A site with its table, its provider and its folder."""
+
+    PARTS: ClassVar[frozenset[str]] = frozenset({"model", "cms", "hooks", "on_checkpoint"})
+    """What a test may put in the place of the real part."""
+
+    site: Site
+    rows: list[TableRow]
+    ledger: Ledger
+    sandbox: SandboxClient
+    folder: Path
+    model: LanguageModel
+    cms: CMS | None = None
+    hooks: tuple[SiteHook, ...] | None = None
+    on_checkpoint: Callable[[str], None] | None = None
+
+    # --- acting --------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.site.settings.site
+
+    def worker(self) -> SiteRuntime:
+        """A new worker's runtime."""
+        parts = Parts(
+            site=self.site,
+            ledger=self.ledger,
+            model=self.model,
+            folder=self.folder,
+            cms=self.cms,
+            hooks=self.hooks,
+            on_checkpoint=self.on_checkpoint,
+        )
+        return runtime_of(parts)
+
+    def submit(self) -> Intake:
+        """Ask for what the table says now."""
+        return submit(self.worker(), self.rows, requested_by="test")
+
+    def run(self, *stages: Stage) -> list[Settled]:
+        """One lane until nothing is due soon."""
+        selection = Selection(site=self.name, **({"stages": frozenset(stages)} if stages else {}))
+        return list(advance(self.worker(), selection))
+
+    def submit_and_run(self) -> list[Settled]:
+        self.submit()
+        return self.run()
+
+    def claim(self, runtime: SiteRuntime, topic: str = "t0", lease_s: float = 10) -> Claim:
+        """The lease of one due page, as a lane would take it."""
+        with self.ledger.begin() as connection:
+            (claim,) = leases.claim_due(
+                connection,
+                Selection(site=self.name, topics=(topic,)),
+                most=1,
+                worker=runtime.worker,
+                lease_s=lease_s,
+            )
+        return claim
+
+    def step(self, topic: str = "t0", **replaced: Any) -> PageJob:
+        """Walk one page as far as it goes without waiting, whether or not its wait is over."""
+        self.make_due()
+        runtime = replace(self.worker(), **replaced)
+        claim = self.claim(runtime, topic)
+        try:
+            return walk(runtime, claim.page_job_id, claim.lease)
+        finally:
+            with self.ledger.begin() as connection:
+                leases.release(connection, claim.lease)
+
+    def make_due(self) -> None:
+        """Let the time pass that the site's pages and announcements wait for."""
+        for table in (page_jobs, effects):
+            with self.ledger.begin() as connection:
+                connection.execute(
+                    update(table)
+                    .where(table.c.site == self.name)
+                    .values(next_attempt_at=func.clock_timestamp())
+                )
+
+    def strike(self, kind: str, *, match: Mapping[str, Any] | None = None, **more: Any) -> None:
+        """Let the provider fail on purpose, once unless ``times`` says otherwise."""
+        times = more.pop("times", 1)
+        rule = {"fault": {"kind": kind, **more}, "match": match or {}, "times": times}
+        self.sandbox.set_faults(FaultPlan.model_validate({"rules": [rule]}))
+
+    # --- looking at the ledger -----------------------------------------------------------------
+
+    def report(self, topic: str = "t0") -> PageReport:
+        """The topic's current page job as people see it."""
+        with self.ledger.begin() as connection:
+            (found,) = reports.page_reports(connection, self.name, [topic])
+        return found
+
+    def states(self) -> dict[str, str]:
+        """Topic → state of its current page job."""
+        with self.ledger.begin() as connection:
+            found = reports.page_reports(connection, self.name)
+        return {report.topic_key: str(report.state) for report in found}
+
+    def history(self, topic: str = "t0") -> list[str]:
+        """All states its current page job was ever in."""
+        with self.ledger.begin() as connection:
+            return [
+                row["to_state"]
+                for row in reports.history(connection, self.report(topic).page_job_id)
+            ]
+
+    def rows_in(self, table: Any, topic: str = "t0") -> list[Row[Any]]:
+        """The rows of the topic's current page job in ``table``."""
+        with self.ledger.begin() as connection:
+            return list(
+                connection.execute(
+                    select(table)
+                    .where(table.c.page_job_id == self.report(topic).page_job_id)
+                    .order_by(table.c.attempt_id if table is spend else table.c.started_at)
+                )
+            )
+
+    def attempts(self, topic: str = "t0") -> list[tuple[str, str, str | None]]:
+        """Kind, state and failure class of each attempt, oldest first."""
+        return [
+            (row.kind, row.state, row.failure_class) for row in self.rows_in(attempts, topic)
+        ]
+
+    def spend(self, topic: str = "t0") -> list[str]:
+        """What became of each reservation."""
+        return sorted(row.state for row in self.rows_in(spend, topic))
+
+    # --- looking at the other side -------------------------------------------------------------
+
+    def billed(self) -> int:
+        """Generations that the provider billed."""
+        return len(self.sandbox.truth()["generations"])
+
+    def calls(self) -> int:
+        """Paid calls that the provider received."""
+        return int(self.sandbox.truth()["requests_by_operation"].get("create", 0))
+
+    def writes(self) -> list[tuple[str, int]]:
+        """Every write of a page, as the folder logged it: path and revision."""
+        return writes(self.folder)

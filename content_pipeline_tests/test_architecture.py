@@ -1,0 +1,48 @@
+"""The layers of the package hold: checked on the real imports, not on a promise."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "content_pipeline").rglob("*.py"))
+MOST_LINES = 400
+"""A module that does not fit into a head has more than one subject."""
+
+
+def test_imports_point_downwards_and_vendors_stay_in_their_adapters() -> None:
+    assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_says_what_belongs_in_it(module: Path) -> None:
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), f"{module} has no docstring"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [path for path in MODULES if "versions" not in path.parts],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_a_module_stays_well_below_its_limit(module: Path) -> None:
+    assert len(module.read_text(encoding="utf-8").splitlines()) < MOST_LINES
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_postpones_its_annotations(module: Path) -> None:
+    """Dagster cannot load the annotation of a context that is only a string."""
+    assert "from __future__ import annotations" not in module.read_text(encoding="utf-8")
+
+
+def test_sql_stands_in_the_ledger_alone() -> None:
+    allowed = {"ledger", "postgres"}
+    for module in MODULES:
+        place = module.relative_to(ROOT / "content_pipeline").parts[0]
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                built = node.func.id in {"select", "insert", "update", "delete"}
+                assert place in allowed or not built, f"{module}:{node.lineno} builds SQL"
