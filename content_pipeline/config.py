@@ -33,8 +33,11 @@ class Project:
         return self.root / ".content_pipeline"
 
     def site_files(self) -> list[Path]:
-        """All site files, where ``dg`` looks for them; by name."""
-        folder = self.root / _root_module(self.root) / "defs"
+        """All site files, where ``dg`` looks for them; by name. Raises ConfigurationError."""
+        # Like dg: a project with a folder src keeps its packages there.
+        source = self.root / "src"
+        packages = source if source.is_dir() else self.root
+        folder = packages.joinpath(*_root_module(self.root).split("."), "defs")
         found = sorted(folder.glob(f"**/{SITE_FILE}"))
         return [path for path in found if _declares_a_site(path)]
 
@@ -71,14 +74,18 @@ def _root_module(root: Path) -> str:
         return "content_pipeline"
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{file}: {error}") from None
-    project = document.get("tool", {}).get("dg", {}).get("project", {})
-    return str(project.get("root_module", "content_pipeline"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{file} cannot be read: {error}") from None
+    for key in ("tool", "dg", "project"):
+        document = document.get(key, {})
+    return str(document.get("root_module", "content_pipeline"))
 
 
 def _declares_a_site(path: Path) -> bool:
     """Whether ``path`` is ours and not another component's; a broken file counts as ours."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True  # whoever loads it says why it cannot be read
     kinds = [line for line in text.splitlines() if line.startswith("type:")]
     return not kinds or any("ContentSite" in line for line in kinds)

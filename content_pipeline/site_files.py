@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -19,12 +19,15 @@ from content_pipeline.core.errors import SiteFileError
 from content_pipeline.core.identity import generation_version
 from content_pipeline.core.prompts import SYSTEM_PROMPT, PromptError, template_columns
 from content_pipeline.core.site import SiteSettings
-from content_pipeline.core.topics import path_columns, used_columns
+from content_pipeline.core.topics import used_columns
 
 COMPONENT_TYPE = "content_pipeline.ContentSite"
 
 _SECRET_KEYS = {"api_key", "apikey", "password", "application_password", "secret", "token"}
-_SECRET_VALUE = re.compile(r"\bsk-[A-Za-z0-9_-]{16,}|://[^/\s:@]+:[^/\s:@]+@|\bBearer\s+\S{16,}")
+_SECRET_VALUE = re.compile(
+    r"\b(?:sk-|gsk_|hf_|ghp_|xai-|AIza)(?=\S*\d)[A-Za-z0-9_-]{16,}"
+    r"|://[^/\s:@]+:[^/\s:@]+@|\bBearer\s+\S{16,}"
+)
 
 Location = tuple[str | int, ...]
 
@@ -76,7 +79,13 @@ def load_site(file: Path) -> Site:
         where = f"{file}, line {mark.line + 1}" if mark else str(file)
         problem = getattr(error, "problem", None) or "not YAML"
         raise SiteFileError(f"{where}: {problem}; check quotes, colons and indentation") from None
-    lines = _Lines(file=file, lines=dict(_node_lines(root, ())) if root is not None else {})
+    except (ValueError, RecursionError):
+        # 2026-02-30 and other values that only look like one; nothing is said of which.
+        raise SiteFileError(
+            f"{file}: a date or number in it does not exist, or it is nested too deeply; put "
+            "quotes around text that looks like a date"
+        ) from None
+    lines = _Lines(file=file, lines=dict(_node_lines(root)))
     _refuse_odd_nodes(root, lines)
     if not isinstance(document, dict) or document.get("type") != COMPONENT_TYPE:
         raise SiteFileError(f"{file}: the file must begin with `type: {COMPONENT_TYPE}`")
@@ -111,8 +120,6 @@ def site_of(settings: SiteSettings, file: Path) -> Site:
     except PromptError as error:
         raise SiteFileError(f"{prompt}: {error}") from None
     columns = used_columns(settings, in_prompt)
-    if "" in path_columns(settings.topics.path):
-        raise SiteFileError(f"{file}: `topics.path` has an empty {{}}; name a column in it")
     return Site(file=file, settings=settings, prompt_template=template, columns=columns)
 
 
@@ -133,36 +140,54 @@ class _Lines:
         return SiteFileError(f"{self.file}, {key}: {message}")
 
 
-def _node_lines(node: yaml.Node, location: Location) -> Iterator[tuple[Location, int]]:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inner = (*location, str(key.value))
-            yield inner, key.start_mark.line + 1
-            yield from _node_lines(value, inner)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield (*location, index), value.start_mark.line + 1
-            yield from _node_lines(value, (*location, index))
+def _nodes(root: yaml.Node | None) -> Iterator[tuple[Location, yaml.Node]]:
+    """Each node with its place, in the order of the file; one that is used again comes once."""
+    waiting: list[tuple[Location, yaml.Node]] = [] if root is None else [((), root)]
+    seen: set[int] = set()  # an anchor may be used a billion times, or within itself
+    while waiting:
+        location, node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield location, node
+        inner: list[tuple[Location, yaml.Node]] = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [((*location, str(key.value)), value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = [((*location, index), value) for index, value in enumerate(node.value)]
+        waiting += reversed(inner)
 
 
-def _refuse_odd_nodes(node: yaml.Node | None, lines: _Lines, location: Location = ()) -> None:
+def _node_lines(root: yaml.Node | None) -> Iterator[tuple[Location, int]]:
+    for location, node in _nodes(root):
+        if isinstance(node, yaml.MappingNode):
+            for key, _ in node.value:
+                yield (*location, str(key.value)), key.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                yield (*location, index), value.start_mark.line + 1
+
+
+def _refuse_odd_nodes(root: yaml.Node | None, lines: _Lines) -> None:
     """Refuse what YAML would swallow (a key given twice) and what must not stand in a file."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            name = str(key.value)
-            inner = (*location, name)
-            if name in seen:
-                raise lines.error(inner, "the key is given twice; remove one of them")
-            if name.lower() in _SECRET_KEYS:
-                raise lines.error(inner, _NO_SECRETS)
-            seen.add(name)
-            _refuse_odd_nodes(value, lines, inner)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            _refuse_odd_nodes(value, lines, (*location, index))
-    elif isinstance(node, yaml.ScalarNode) and _SECRET_VALUE.search(str(node.value)):
-        raise lines.error(location, _NO_SECRETS)
+    for location, node in _nodes(root):
+        if isinstance(node, yaml.MappingNode):
+            names = [str(key.value) for key, _ in node.value]
+            for number, name in enumerate(names):
+                if _SECRET_VALUE.search(name):
+                    raise lines.error(location, _NO_SECRETS)
+                if name in names[:number]:
+                    raise lines.error(
+                        (*location, name), "the key is given twice; remove one of them"
+                    )
+                if name.lower() in _SECRET_KEYS and location != _COLUMNS:
+                    raise lines.error((*location, name), _NO_SECRETS)
+        elif isinstance(node, yaml.ScalarNode) and _SECRET_VALUE.search(str(node.value)):
+            raise lines.error(location, _NO_SECRETS)
+
+
+_COLUMNS = ("attributes", "article", "facts")
+"""Its keys are columns of the topic table, one of which may well be called "token"."""
 
 
 _NO_SECRETS = (
@@ -191,11 +216,14 @@ def _first_error(error: ValidationError, lines: _Lines) -> SiteFileError:
 
 def _field_names(model: type[BaseModel], location: Location) -> list[str]:
     """The keys that are known at ``location`` of the settings."""
-    for part in location:
+    parts = iter(location)
+    for part in parts:
         declared = model.model_fields.get(str(part))
         inner = None if declared is None else _model_in(declared.annotation)
-        if inner is None:
+        if declared is None or inner is None:
             return []
+        if get_origin(declared.annotation) is dict:
+            next(parts, None)  # whatever key leads to a value of this model
         model = inner
     return list(model.model_fields)
 

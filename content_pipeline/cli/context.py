@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from content_pipeline.bootstrap import open_ledger
 from content_pipeline.config import Project, find_project
@@ -48,6 +49,11 @@ def choose_site(project: Project, name: str | None, file: Path | None = None) ->
     if name is None:
         raise ConfigurationError(f"the project has several sites; choose one with --site: {known}")
     raise ConfigurationError(f"there is no site {name!r}; known: {known}")
+
+
+def plain_console(*, stderr: bool = False) -> Console:
+    """Where commands print. A name from a table is shown as it is: ``:cat:`` stays no cat."""
+    return Console(stderr=stderr, emoji=False, highlight=False)
 
 
 @contextmanager

@@ -10,7 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 from sqlalchemy import Connection
 
-from content_pipeline.cli.context import choose_site, load_sites, opened_ledger, site_option
+from content_pipeline.cli.context import (
+    choose_site,
+    load_sites,
+    opened_ledger,
+    plain_console,
+    site_option,
+)
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.failures import EXPLANATIONS
@@ -29,7 +35,7 @@ def status(site_name: str | None) -> None:
     """Show each site at a glance: pages by state, money, what needs a person."""
     project = find_project()
     sites = load_sites(project) if site_name is None else [choose_site(project, site_name)]
-    console = Console()
+    console = plain_console()
     with opened_ledger(project) as ledger, ledger.begin() as connection:
         for site in sites:
             _print_site(connection, site, console)
@@ -62,9 +68,11 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
     failed = [page for page in pages if page.state in NEEDS_PERSON]
     for page in failed[:SHOWN]:
         reason = escape(page.failure_message or "")
-        console.print(f"[red]{escape(page.topic_key)}[/red] {page.failure_class}: {reason}")
+        console.print(
+            f"[red]{escape(page.topic_key)}[/red] {page.failure_class}: {reason}", soft_wrap=True
+        )
     for message in found.rejected_rows[:SHOWN]:
-        console.print(f"[red]{escape(message)}[/red]")
+        console.print(f"[red]{escape(message)}[/red]", soft_wrap=True)
     if len(failed) > SHOWN:
         console.print(f"and {len(failed) - SHOWN} more that need a person")
 
@@ -80,7 +88,7 @@ def show(page: str, site_name: str | None) -> None:
             raise UnknownPage(f"the ledger has no page {page!r}; try `content-pipeline status`")
         site, topic_key = found
         (report,) = reports.page_reports(connection, site, [topic_key])
-        console = Console()
+        console = plain_console()
         console.print(_facts(site, report))
         console.print(_attempts(report))
         console.print(_transitions(connection, report))
@@ -107,7 +115,7 @@ def _facts(site: str, page: PageReport) -> Table:
     table.add_row("draft revision", str(page.revision or "none"))
     table.add_row("last proved", _when(page.verified_at) if page.verified_at else "never")
     table.add_row("cost", f"${page.usd:.6f}" + _uncertain_part(page.uncertain_usd))
-    table.add_row("owner", page.owner or "nobody named")
+    table.add_row("owner", escape(page.owner) or "nobody named")
     table.add_row("page job", page.page_job_id)
     table.add_row("page", page.page_id or "none")
     table.add_row("generation version", page.generation_version)
@@ -201,7 +209,7 @@ def uncertain(site_name: str | None) -> None:
             row["job_state"],
             escape(row["failure_message"] or ""),
         )
-    console = Console()
+    console = plain_console()
     console.print(table)
     total = sum((row["reserved_usd"] for row in calls), Decimal(0))
     console.print(f"{len(calls)} calls, at most ${total:.6f} paid for nothing")
@@ -209,7 +217,7 @@ def uncertain(site_name: str | None) -> None:
 
 def _table(title: str, *columns: str | None) -> Table:
     """A table with a header, or without one when the columns have no names."""
-    table = Table(title=title, title_justify="left", show_header=any(columns))
+    table = Table(title=escape(title), title_justify="left", show_header=any(columns))
     for name in columns:
         table.add_column(name or "", overflow="fold")
     return table

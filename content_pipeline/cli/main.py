@@ -1,8 +1,10 @@
 """The command group, and how an error of ours leaves the process."""
 
 import sys
+from typing import NoReturn
 
 import click
+from sqlalchemy.exc import OperationalError
 
 from content_pipeline import __version__
 from content_pipeline.cli.inspect import show, status, uncertain
@@ -20,8 +22,18 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except ContentPipelineError as error:
-            click.secho(f"Error: {error}", fg="red", err=True)
-            sys.exit(2)
+            _leave(str(error))
+        except OperationalError as error:
+            reason = str(error.orig).strip().splitlines()[0]
+            _leave(
+                f"the database failed in the middle of the work: {reason}. Nothing is lost: when "
+                "it is well again, the same command goes on (`content-pipeline db status` says more)"
+            )
+
+
+def _leave(message: str) -> NoReturn:
+    click.secho(f"Error: {message}", fg="red", err=True)
+    sys.exit(2)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

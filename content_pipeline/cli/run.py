@@ -11,10 +11,11 @@ from types import FrameType
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from content_pipeline.bootstrap import open_site, published_folder, topic_rows
-from content_pipeline.cli.context import choose_site, opened_ledger, site_option
+from content_pipeline.cli.context import choose_site, opened_ledger, plain_console, site_option
 from content_pipeline.cli.summary import RunSummary, print_summary
 from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
@@ -50,7 +51,7 @@ def run(site_name: str | None, file: Path | None, *, quiet: bool) -> None:
         intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
         summary = _work(runtime, project, site, intake, quiet=quiet)
     if not quiet:
-        print_summary(summary, Console())
+        print_summary(summary, plain_console())
     sys.exit(0 if summary.all_settled else 1)
 
 
@@ -60,10 +61,10 @@ def _work(
     keys = intake.topic_keys
     already_published = _published(runtime.ledger, site.settings.site, keys)
     selection = Selection(site=site.settings.site, topics=keys)
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     with _interruptible() as stop, _progress(console, quiet=quiet) as progress:
         done = set(already_published)
-        task = progress.add_task(site.settings.title, total=len(keys), completed=len(done))
+        task = progress.add_task(escape(site.settings.title), total=len(keys), completed=len(done))
         for settled in advance(runtime, selection, stop=stop):
             if settled.state in FINAL:
                 done.add(settled.topic_key)

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from content_pipeline.core.failures import EXPLANATIONS, Failure
+from content_pipeline.core.retries import HALTS_SITE
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
 from content_pipeline.ledger.reports import PageReport, Work
@@ -73,7 +74,7 @@ class RunSummary:
 
 def print_summary(summary: RunSummary, console: Console) -> None:
     """Print the table of a run, and what a person should do next."""
-    table = Table(title=summary.site.title, title_justify="left", show_header=False)
+    table = Table(title=escape(summary.site.title), title_justify="left", show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(overflow="fold")
@@ -106,7 +107,7 @@ def _page_rows(summary: RunSummary) -> list[tuple[str, int, str]]:
         classes["invalid_input"] += rejected
     rows = [
         ("published", len(summary.published), "generated, published and read back by this run"),
-        ("reused", len(summary.pages and summary.reused), "already published as wanted"),
+        ("reused", len(summary.reused), "already published as wanted"),
         ("waiting", len(summary.waiting), _waiting_note(summary)),
         ("uncertain", len(summary.uncertain), "an outcome is not known yet; asked again next run")
         if summary.uncertain
@@ -149,12 +150,18 @@ def _dollars(summary: RunSummary) -> str:
 
 def _print_failures(summary: RunSummary, console: Console) -> None:
     failed = summary.failed
+    halting = [page for page in summary.waiting if page.failure_class in HALTS_SITE]
+    if halting:
+        reason = escape(halting[0].failure_message or "")
+        console.print(f"[red]stopped early, since every further call would fail: {reason}[/red]")
     for page in failed[:SHOWN_FAILURES]:
         assert page.failure_class is not None
-        console.print(f"[red]{escape(page.topic_key)}[/red]: {escape(page.failure_message or '')}")
+        reason = escape(page.failure_message or "")
+        console.print(f"[red]{escape(page.topic_key)}[/red]: {reason}", soft_wrap=True)
         console.print(f"  {EXPLANATIONS[page.failure_class]}", style="dim")
     for message in summary.rejected_rows[:SHOWN_FAILURES]:
-        console.print(f"[red]{escape(message)}[/red]")
-    more = len(failed) - SHOWN_FAILURES
-    if more > 0:
+        console.print(f"[red]{escape(message)}[/red]", soft_wrap=True)
+    more = max(0, len(failed) - SHOWN_FAILURES)
+    more += max(0, len(summary.rejected_rows) - SHOWN_FAILURES)
+    if more:
         console.print(f"and {more} more: content-pipeline status --site {summary.site.site}")

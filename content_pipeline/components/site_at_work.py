@@ -1,13 +1,14 @@
 """A site opened for the work of one run, and closed afterwards.
 
-What belongs here: the way from Dagster to ``bootstrap``, and what an error on it means to a run.
+What belongs here: the way from Dagster to ``bootstrap``, and what an error means to a run: only a
+database that does not answer at its begin is worth a retry by Dagster.
 """
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
-from sqlalchemy.exc import SQLAlchemyError
 
 from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.components.project import this_project
@@ -35,22 +36,26 @@ def opened_ledger() -> Iterator[Ledger]:
 def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """Everything that a run's work on ``site`` needs, closed afterwards.
 
-    Raises DatabaseUnavailable when the ledger cannot be opened, which may be tried again; every
-    other error comes out as a Failure that no retry policy touches.
+    Raises DatabaseUnavailable when the ledger cannot be opened; every other error, of the caller's
+    work too, comes out as a Failure that no retry policy touches.
     """
-    with _ending_the_run(), opened_ledger() as ledger:
+    with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _ending_the_run(), _without_database_retries():
+        with _final_but_for():
             yield runtime
 
 
 @contextmanager
-def _ending_the_run() -> Iterator[None]:
+def _final_but_for(*retried: type[Exception]) -> Iterator[None]:
     try:
         yield
-    except (dg.Failure, DatabaseUnavailable):
+    except (dg.Failure, *retried):
         raise
+    except ContentPipelineError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from None
     except Exception as error:  # boundary: a retry policy must not see what is not its business
-        expected = isinstance(error, ContentPipelineError)
-        message = str(error) if expected else f"{type(error).__name__}: see the log of the run"
-        raise dg.Failure(description=message, allow_retries=False) from error
+        # The exception's own text may hold model output, so only its type and place are kept.
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+        message = f"{type(error).__name__} at {place}; the pages go on with the next run"
+        raise dg.Failure(description=message, allow_retries=False) from None

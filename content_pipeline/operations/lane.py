@@ -36,6 +36,9 @@ by these, so that a finished call is at once followed by the next."""
 POLL_S = 0.25
 """How often a lane looks for due pages while it waits for its own or another worker's."""
 
+BREATH_S = 0.02
+"""Between two looks at pages that are due and that another worker is just claiming."""
+
 ASIDE_S = 30.0
 """Before a page that our own code failed on with a call unsettled is looked at again."""
 
@@ -104,13 +107,15 @@ def _work(
     stop: threading.Event,
 ) -> Iterator[Settled]:
     patient_until = time.monotonic() + runtime.site.lane.patience_s
+    halted = False
     while True:
-        if not stop.is_set() and len(at_work) < threads:
+        halted = halted or stop.is_set()
+        if not halted and len(at_work) < threads:
             for claim in _claim(runtime, selection, threads - len(at_work)):
                 held.add(claim.lease)
                 at_work[pool.submit(_walk, runtime, selection, claim, held)] = claim
         if not at_work:
-            if stop.is_set() or not _wait_for_due(runtime, selection, patient_until):
+            if halted or not _wait_for_due(runtime, selection, patient_until):
                 return
             continue
         done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)
@@ -120,7 +125,7 @@ def _work(
             if job is None:
                 continue
             if job.failure_class in HALTS_SITE and job.state not in FINAL:
-                stop.set()
+                halted = True
             else:
                 patient_until = time.monotonic() + runtime.site.lane.patience_s
             yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
@@ -143,7 +148,7 @@ def _wait_for_due(runtime: SiteRuntime, selection: Selection, patient_until: flo
         outlook = leases.outlook(connection, selection)
     if outlook.wait_s is None or time.monotonic() + outlook.wait_s > patient_until:
         return False
-    time.sleep(min(outlook.wait_s, POLL_S))
+    time.sleep(min(max(outlook.wait_s, BREATH_S), POLL_S))
     return True
 
 

@@ -256,7 +256,7 @@ def test_a_job_has_one_open_attempt(ledger: Ledger, site: str) -> None:
         ({"state": "uncertain", "finished_at": text("now()")}, "failed_says_why"),
         ({"state": "succeeded"}, "attempts_finished"),
         ({"state": "open", "finished_at": text("now()")}, "attempts_finished"),
-        ({"state": "lost"}, "attempts_state"),
+        ({"state": "lost", "finished_at": text("now()")}, "attempts_state"),
         ({"kind": "chat"}, "attempts_kind"),
     ],
 )

@@ -1,0 +1,156 @@
+"""From pages of the ledger to Dagster's events: materializations and check evaluations.
+
+What belongs here: building and logging events of a run. They go out one by one as pages come to
+rest, so a run that dies leaves what it did on record.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dagster as dg
+from sqlalchemy import Connection
+
+from content_pipeline.adapters.cms.folder_paths import page_file
+from content_pipeline.bootstrap import published_folder
+from content_pipeline.components.dagster_private import (
+    CheckedMaterialization,
+    checked_materializations,
+    version_tags,
+)
+from content_pipeline.components.page_metadata import (
+    Metadata,
+    PageInRun,
+    artifact_metadata,
+    check_metadata,
+    draft_metadata,
+    page_metadata,
+)
+from content_pipeline.components.project import this_project
+from content_pipeline.components.site_assets import CHECKS, SiteAssets
+from content_pipeline.components.standing import Standing, reached_by, standing
+from content_pipeline.core.failures import EXPLANATIONS
+from content_pipeline.core.states import NEXT, Stage
+from content_pipeline.ledger import drafts, jobs, reports
+from content_pipeline.ledger.reports import PageReport
+from content_pipeline.operations.runtime import SiteRuntime
+
+RunContext = dg.OpExecutionContext | dg.AssetExecutionContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageEvents:
+    """The events of one run's pages; a page's asset is materialized at most once in it."""
+
+    context: RunContext
+    assets: SiteAssets
+    runtime: SiteRuntime
+    stages: frozenset[Stage]
+    """The assets that the run is about."""
+    logged: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
+    made: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
+    """Those of ``logged`` that this run brought about itself."""
+
+    def page_came_to_rest(self, topic_key: str) -> None:
+        """Materialize what is done of a page that this run worked on."""
+        with self.runtime.ledger.begin() as connection:
+            (page,) = reports.page_reports(connection, self.assets.name, [topic_key])
+            history = reports.history(connection, page.page_job_id)
+            self._materialize(connection, page, made=reached_by(self.runtime.worker, history))
+
+    def pages_found_done(self, pages: Iterable[PageReport]) -> None:
+        """Materialize what is done of ``pages`` and was not logged: this run did nothing for it."""
+        with self.runtime.ledger.begin() as connection:
+            for page in pages:
+                self._materialize(connection, page, made=frozenset())
+
+    def evaluate_checks(self, pages: Sequence[PageReport]) -> None:
+        """Tell the story of every page, green or not, in the check of each asset."""
+        keys = [page.topic_key for page in pages]
+        for stage in _in_order(self.stages):
+            materialized = checked_materializations(
+                self.context.instance, self.assets.key(stage), keys
+            )
+            for page in pages:
+                evaluation = _evaluation(self.assets, stage, page, materialized.get(page.topic_key))
+                self.context.log_event(evaluation)
+
+    def _materialize(
+        self, connection: Connection, page: PageReport, *, made: frozenset[Stage]
+    ) -> None:
+        for stage in _in_order(self.stages):
+            if page.topic_key in self.logged[stage] or standing(page, stage) is not Standing.DONE:
+                continue
+            self.logged[stage].add(page.topic_key)
+            if stage in made:
+                self.made[stage].add(page.topic_key)
+            seen = PageInRun(page=page, worker=self.runtime.worker, reused=stage not in made)
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    asset_key=self.assets.key(stage),
+                    partition=page.topic_key,
+                    description=_summary(seen, stage),
+                    metadata=self._metadata(connection, stage, seen),
+                    tags=version_tags(
+                        page.generation_version, self.assets.parents_of(stage, page.revision)
+                    ),
+                )
+            )
+
+    def _metadata(self, connection: Connection, stage: Stage, seen: PageInRun) -> Metadata:
+        if stage is Stage.DRAFT:
+            return draft_metadata(seen)
+        if stage is Stage.PAGE:
+            job = jobs.load(connection, seen.page.page_job_id)
+            return page_metadata(seen, drafts.load(connection, job))
+        return artifact_metadata(seen, self._file_of(seen.page))
+
+    def _file_of(self, page: PageReport) -> Path | None:
+        site = self.assets.site
+        if site.settings.cms.kind != "folder" or page.path is None:
+            return None
+        return published_folder(site, this_project()) / page_file(page.path)
+
+
+def _in_order(stages: frozenset[Stage]) -> list[Stage]:
+    return [stage for stage in Stage if stage in stages]
+
+
+_DONE: dict[Stage, str] = {
+    Stage.DRAFT: "generated",
+    Stage.PAGE: "meets the site's rules",
+    Stage.ARTIFACT: "published and proved",
+}
+
+
+def _summary(seen: PageInRun, stage: Stage) -> str:
+    if seen.reused:
+        return f"{seen.page.name}: {_DONE[stage]} before; nothing was done again"
+    return f"{seen.page.name}: {_DONE[stage]}"
+
+
+def _evaluation(
+    assets: SiteAssets, stage: Stage, page: PageReport, checked: CheckedMaterialization | None
+) -> dg.AssetCheckEvaluation:
+    stands = standing(page, stage)
+    needs_person = stands is Standing.FAILED
+    return dg.AssetCheckEvaluation(
+        asset_key=assets.key(stage),
+        check_name=CHECKS[stage],
+        passed=stands is Standing.DONE,
+        severity=dg.AssetCheckSeverity.ERROR if needs_person else dg.AssetCheckSeverity.WARN,
+        description=_story(page, stage, stands),
+        metadata=check_metadata(page),
+        target_materialization_data=checked,
+        partition=page.topic_key,
+    )
+
+
+def _story(page: PageReport, stage: Stage, stands: Standing) -> str:
+    """One or two sentences: what happened, and what happens next."""
+    if stands is Standing.DONE:
+        return f"{page.name}: {_DONE[stage]}."
+    if page.failure_class is None:
+        return f"{page.name} is {page.state}: {NEXT[page.state]}."
+    reason = page.failure_message or EXPLANATIONS[page.failure_class]
+    return f"{page.failure_class}: {reason}. Next: {NEXT[page.state]}."

@@ -1,0 +1,144 @@
+"""The names of a site's assets, partitions and checks, in one place.
+
+What belongs here: naming and the declarations (specs). What materialising one does is in the module
+of each asset.
+"""
+
+import re
+from dataclasses import dataclass
+
+import dagster as dg
+
+from content_pipeline.core.states import Stage
+from content_pipeline.site_files import Site
+
+TOPICS_VERSION = "table"
+"""The data version of ``topics``, always: a refreshed table with the same rows changes no page, and
+a changed row shows in the page itself."""
+
+PAGES_PER_RUN = 100
+"""Of a backfill. A run costs some 5 s to start, so few pages are dear; a run of 100 is done in
+minutes and shows its summary while people still look."""
+
+CHECKS: dict[Stage, str] = {
+    Stage.DRAFT: "generated",
+    Stage.PAGE: "valid",
+    Stage.ARTIFACT: "published",
+}
+"""Asset → its check, which tells for each page what happened and what happens next."""
+
+_DESCRIPTIONS: dict[Stage, str] = {
+    Stage.DRAFT: (
+        "What the model wrote, paid for and stored in the ledger. A draft that exists is never "
+        "paid for again."
+    ),
+    Stage.PAGE: "The draft meets the site's rules. Costs nothing.",
+    Stage.ARTIFACT: (
+        "The page is on the site: published, read back and found to hold exactly this revision. "
+        "Alone, it publishes the pages that are ready and pays for nothing."
+    ),
+}
+
+_CHECK_DESCRIPTIONS: dict[Stage, str] = {
+    Stage.DRAFT: "Whether the page has a draft; else the class of the failure and what to do.",
+    Stage.PAGE: "Whether the draft meets the site's rules; else which are broken.",
+    Stage.ARTIFACT: "Whether the page is published and proved; else why not, and what to do.",
+}
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteAssets:
+    """What one site is called in Dagster."""
+
+    site: Site
+
+    @property
+    def name(self) -> str:
+        """The site's name: its assets' prefix and group."""
+        return self.site.settings.site
+
+    @property
+    def pages(self) -> dg.DynamicPartitionsDefinition:
+        """One partition per page; the key is the topic's id."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.name}_pages")
+
+    @property
+    def topics(self) -> dg.AssetKey:
+        """The table of topics as the ledger took it in."""
+        return dg.AssetKey([self.name, "topics"])
+
+    @property
+    def sitemap(self) -> dg.AssetKey:
+        """What is announced once pages are proved."""
+        return dg.AssetKey([self.name, "sitemap"])
+
+    def key(self, stage: Stage) -> dg.AssetKey:
+        """The partitioned asset of ``stage``."""
+        return dg.AssetKey([self.name, stage.value])
+
+    def stages(self, keys: set[dg.AssetKey]) -> frozenset[Stage]:
+        """The stages among the assets ``keys``."""
+        return frozenset(stage for stage in Stage if self.key(stage) in keys)
+
+    @property
+    def owners(self) -> list[str]:
+        """The site's owner as Dagster accepts it: an e-mail address or a team."""
+        owner = self.site.settings.owner
+        if not owner:
+            return []
+        return [owner if _EMAIL.fullmatch(owner) else f"team:{owner}"]
+
+    def stage_specs(self) -> list[dg.AssetSpec]:
+        """``draft``, ``page`` and ``artifact``, each skippable: a page may not get that far."""
+        settings = self.site.settings
+        provider = settings.generation.provider
+        kinds = {
+            Stage.DRAFT: {"openai", provider},
+            Stage.PAGE: {"python"},
+            Stage.ARTIFACT: {"html", settings.cms.kind},
+        }
+        parents = {
+            Stage.DRAFT: self.topics,
+            Stage.PAGE: self.key(Stage.DRAFT),
+            Stage.ARTIFACT: self.key(Stage.PAGE),
+        }
+        return [
+            dg.AssetSpec(
+                self.key(stage),
+                deps=[parents[stage]],
+                description=_DESCRIPTIONS[stage],
+                group_name=self.name,
+                kinds=kinds[stage],
+                owners=self.owners,
+                tags={"site": self.name},
+                code_version=self.site.generation_version,
+                metadata={
+                    "model": settings.generation.model,
+                    "generation_version": self.site.generation_version,
+                    "site": dg.MetadataValue.url(settings.base_url),
+                },
+                skippable=True,
+            )
+            for stage in Stage
+        ]
+
+    def check_specs(self) -> list[dg.AssetCheckSpec]:
+        """One check per partitioned asset, evaluated page by page."""
+        return [
+            dg.AssetCheckSpec(
+                CHECKS[stage],
+                asset=self.key(stage),
+                description=_CHECK_DESCRIPTIONS[stage],
+                partitions_def=self.pages,
+            )
+            for stage in Stage
+        ]
+
+    def parents_of(self, stage: Stage, revision: int | None) -> dict[dg.AssetKey, str]:
+        """Parent of ``stage`` → its data version, as recorded with a page's materialization."""
+        if stage is Stage.DRAFT:
+            return {self.topics: TOPICS_VERSION}
+        earlier = Stage.DRAFT if stage is Stage.PAGE else Stage.PAGE
+        return {self.key(earlier): str(revision)}
