@@ -21,7 +21,7 @@ from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.failures import EXPLANATIONS
 from content_pipeline.core.states import NEEDS_PERSON, NEXT, PageJobState, public_status
-from content_pipeline.ledger import reports, spend
+from content_pipeline.ledger import overview, reports, spend
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.site_files import Site
 
@@ -43,7 +43,7 @@ def status(site_name: str | None) -> None:
 
 def _print_site(connection: Connection, site: Site, console: Console) -> None:
     settings = site.settings
-    found = reports.site_status(connection, settings.site)
+    found = overview.site_status(connection, settings.site)
     money = spend.totals(connection, settings.site)
     table = _table(f"{settings.title} ({settings.site})", None, None)
     table.add_row("topics", f"{found.topics:,}")
@@ -198,7 +198,7 @@ def uncertain(site_name: str | None) -> None:
         f"Uncertain calls of {site}", "topic", "attempt", "at", "model", "at most", "page", "why"
     )
     with opened_ledger(project) as ledger, ledger.begin() as connection:
-        calls = reports.uncertain_calls(connection, site)
+        calls = overview.uncertain_calls(connection, site)
     for row in calls:
         table.add_row(
             row["topic_key"],

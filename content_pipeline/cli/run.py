@@ -19,7 +19,7 @@ from content_pipeline.cli.context import choose_site, opened_ledger, plain_conso
 from content_pipeline.cli.summary import RunSummary, print_summary
 from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
-from content_pipeline.ledger import reports
+from content_pipeline.ledger import overview, reports
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.intake import Intake
 from content_pipeline.ledger.leases import Selection
@@ -75,8 +75,8 @@ def _work(
             site=site.settings,
             pages=tuple(reports.page_reports(connection, site.settings.site, keys)),
             reused=frozenset(already_published),
-            rejected_rows=reports.site_status(connection, site.settings.site).rejected_rows,
-            work=reports.work_of(connection, runtime.worker),
+            rejected_rows=overview.site_status(connection, site.settings.site).rejected_rows,
+            work=overview.work_of(connection, runtime.worker),
             announced=tuple(announced),
             look_at=str(published_folder(site, project) / "index.html"),
             interrupted=stop.is_set(),

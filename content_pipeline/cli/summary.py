@@ -12,7 +12,8 @@ from content_pipeline.core.failures import EXPLANATIONS, Failure
 from content_pipeline.core.retries import HALTS_SITE
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
-from content_pipeline.ledger.reports import PageReport, Work
+from content_pipeline.ledger.overview import Work
+from content_pipeline.ledger.reports import PageReport
 
 SHOWN_FAILURES = 10
 """Enough to see the kinds; the rest is a command away."""

@@ -178,15 +178,15 @@ def test_an_outcome_wins_over_a_later_cancellation(
 
 def test_postponing_leaves_the_state_and_says_why(ledger: Ledger, site: str) -> None:
     job, lease = job_in(ledger, site, S.PUBLISH_UNCERTAIN)
-    why = Failure(failure_class=FailureClass.TRANSIENT, message="the CMS is away")
+    why = Failure(failure_class=FailureClass.STORAGE, message="the disk is full")
     with ledger.fenced(lease) as connection:
         later = jobs.postpone(connection, job, 60, why)
     assert (later.state, later.sequence, later.is_due) == (job.state, job.sequence, False)
     row = current_job(ledger, site)
-    assert (row["failure_class"], row["failure_message"]) == ("transient", "the CMS is away")
+    assert (row["failure_class"], row["failure_message"]) == ("storage", "the disk is full")
     with ledger.fenced(lease) as connection:
         jobs.postpone(connection, job, 0)
-    assert current_job(ledger, site)["failure_message"] == "the CMS is away"
+    assert current_job(ledger, site)["failure_message"] == "the disk is full"
 
 
 def test_postponing_a_job_that_moved_on_changes_nothing(ledger: Ledger, site: str) -> None:
