@@ -27,7 +27,7 @@ class _Group(click.Group):
             reason = str(error.orig).strip().splitlines()[0]
             _leave(
                 f"the database failed in the middle of the work: {reason}. Nothing is lost: when "
-                "it is well again, the same command goes on (`content-pipeline db status` says more)"
+                "it is well again, the same command goes on; see `content-pipeline db status`"
             )
 
 

@@ -38,7 +38,10 @@ def status() -> None:
     if external is not None:
         click.echo(f"{VARIABLE}: {external.shown}")
         return
-    click.echo(str(_embedded().status()))
+    found = _embedded().status()
+    click.echo(f"{found.state.value}: {found.explanation}")
+    click.echo(f"data: {found.data_dir}")
+    click.echo(f"logs: {found.log_dir}")
 
 
 @click.group()

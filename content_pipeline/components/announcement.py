@@ -10,7 +10,7 @@ import dagster as dg
 from content_pipeline.components.page_metadata import Metadata, table
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import Announcement, SiteHook, SiteListing
-from content_pipeline.ledger import effects, publications
+from content_pipeline.ledger import effects, intake, publications
 from content_pipeline.operations.announce import announce
 from content_pipeline.operations.runtime import SiteRuntime
 
@@ -75,10 +75,11 @@ def tell_hooks(runtime: SiteRuntime, *, even_if_unasked: bool = False) -> Told:
     site = runtime.site
     answers: dict[str, Announcement] = {}
     hooks = tuple(_Listening(hook=hook, answers=answers) for hook in runtime.hooks)
-    with runtime.ledger.begin() as connection:
-        if even_if_unasked:
-            kinds = tuple(hook.kind for hook in hooks)
-            effects.want_for_site(connection, site.site, kinds, site.owner)
+    if even_if_unasked:
+        kinds = tuple(hook.kind for hook in hooks)
+        with runtime.ledger.begin() as connection:
+            if intake.topic_keys(connection, site.site):
+                effects.want_for_site(connection, site.site, kinds, site.owner)
     outcomes = announce(replace(runtime, hooks=hooks))
     with runtime.ledger.begin() as connection:
         urls = len(publications.listing(connection, site).pages)

@@ -14,6 +14,7 @@ from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.publishing import Baseline
 from content_pipeline.core.states import FINAL, MOVES, PageJobState
+from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import (
     draft_revisions,
@@ -163,6 +164,8 @@ def move(
     if moved is None:
         raise LeaseLost(f"page job {job.page_job_id} is no longer {job.state}: somebody moved it")
     _log(connection, job.page_job_id, job.sequence + 1, job.state, to, why, lease)
+    if job.state is PageJobState.RESERVED and to is not PageJobState.GENERATING:
+        spend.release_unsent(connection, job.page_job_id)
     return replace(
         job,
         state=to,

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.errors import BudgetExhausted
 from content_pipeline.core.money import round_usd
-from content_pipeline.ledger.schema import SpendState, budgets, spend
+from content_pipeline.ledger.schema import SpendState, attempts, budgets, spend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,18 @@ def settle_at_worst_case(connection: Connection, attempt_id: str) -> None:
 def release(connection: Connection, attempt_id: str) -> None:
     """Nothing was sent, so nothing was spent."""
     _close(connection, attempt_id, SpendState.RELEASED, Decimal(0))
+
+
+def release_unsent(connection: Connection, page_job_id: str) -> None:
+    """Give back what a page job reserved for a call that was never even intended."""
+    unsent = (
+        select(spend.c.attempt_id)
+        .outerjoin(attempts, attempts.c.attempt_id == spend.c.attempt_id)
+        .where(spend.c.page_job_id == page_job_id, spend.c.state == SpendState.RESERVED)
+        .where(attempts.c.attempt_id.is_(None))
+    )
+    for attempt_id in connection.execute(unsent).scalars().all():
+        release(connection, attempt_id)
 
 
 def keep_as_uncertain(connection: Connection, attempt_id: str) -> None:

@@ -197,9 +197,14 @@ def _heartbeat(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
     def beat() -> None:
         while not over.wait(lease_s / HEARTBEATS_PER_LEASE):
             at_work = held.snapshot()
-            if at_work:
+            if not at_work:
+                continue
+            try:
                 with runtime.ledger.begin() as connection:
                     leases.renew(connection, at_work, lease_s)
+            except SQLAlchemyError as error:
+                # The next beat tries again: a database that restarts must not cost all leases.
+                log.warning("leases could not be renewed: %s", type(error).__name__)
 
     thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
     thread.start()
