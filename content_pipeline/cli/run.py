@@ -71,13 +71,15 @@ def _work(
                 progress.update(task, completed=len(done))
     announced = announce(runtime)
     with runtime.ledger.begin() as connection:
+        found = overview.site_status(connection, site.settings.site)
         return RunSummary(
             site=site.settings,
             pages=tuple(reports.page_reports(connection, site.settings.site, keys)),
             reused=frozenset(already_published),
-            rejected_rows=overview.site_status(connection, site.settings.site).rejected_rows,
+            rejected_rows=found.rejected_rows,
             work=overview.work_of(connection, runtime.worker),
             announced=tuple(announced),
+            untold=found.pending_announcements,
             look_at=str(published_folder(site, project) / "index.html"),
             interrupted=stop.is_set(),
         )

@@ -1,11 +1,14 @@
 """``content-pipeline db`` and ``sandbox``: the two background services of a project."""
 
 import click
+from sqlalchemy.exc import OperationalError
 
 from content_pipeline.bootstrap import open_ledger
 from content_pipeline.config import environment, find_project
+from content_pipeline.core.errors import DatabaseUnavailable
+from content_pipeline.ledger.database import create_ledger_engine
 from content_pipeline.postgres.server import EmbeddedServer
-from content_pipeline.postgres.urls import VARIABLE, external_database_url
+from content_pipeline.postgres.urls import VARIABLE, DatabaseUrl, external_database_url
 from content_pipeline.sandbox.supervisor import provider_status, stop_provider
 
 
@@ -36,12 +39,26 @@ def status() -> None:
     """Say which database is used and whether it answers."""
     external = external_database_url(environment())
     if external is not None:
-        click.echo(f"{VARIABLE}: {external.shown}")
+        _ask(external)
+        click.echo(f"{external.shown} ({VARIABLE}) answers")
         return
     found = _embedded().status()
     click.echo(f"{found.state.value}: {found.explanation}")
     click.echo(f"data: {found.data_dir}")
     click.echo(f"logs: {found.log_dir}")
+
+
+def _ask(external: DatabaseUrl) -> None:
+    engine = create_ledger_engine(external.ledger_url)
+    try:
+        engine.connect().close()
+    except OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        raise DatabaseUnavailable(
+            f"{external.shown} ({VARIABLE}) does not answer: {reason}"
+        ) from None
+    finally:
+        engine.dispose()
 
 
 @click.group()

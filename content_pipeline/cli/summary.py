@@ -32,6 +32,8 @@ class RunSummary:
     rejected_rows: tuple[str, ...]
     work: Work
     announced: tuple[tuple[str, Failure | str], ...]
+    untold: int
+    """Announcements that still wait, also of earlier runs."""
     look_at: str
     interrupted: bool
 
@@ -70,7 +72,7 @@ class RunSummary:
         """Whether every row of the table is a published page and everybody was told."""
         told = not any(isinstance(outcome, Failure) for _, outcome in self.announced)
         open_pages = self.failed or self.uncertain or self.waiting or self.rejected_rows
-        return told and not open_pages
+        return told and not self.untold and not open_pages
 
 
 def print_summary(summary: RunSummary, console: Console) -> None:
@@ -96,6 +98,10 @@ def print_summary(summary: RunSummary, console: Console) -> None:
     for kind, outcome in summary.announced:
         told = f"failed: {outcome.message}" if isinstance(outcome, Failure) else outcome
         table.add_row(kind.replace("_", " "), "", escape(told))
+    if summary.untold:
+        table.add_row(
+            "untold", f"{summary.untold:,}", "announcements that a later run goes on with"
+        )
     table.add_row("look at", "", escape(summary.look_at))
     console.print(table)
     _print_failures(summary, console)

@@ -55,7 +55,11 @@ class Told:
     def metadata(self) -> Metadata:
         """Numbers for a plot, and where to look."""
         rows = [
-            {"hook": kind, "location": answer.location, "changed": "yes" if answer.changed else "no"}
+            {
+                "hook": kind,
+                "location": answer.location,
+                "changed": "yes" if answer.changed else "no",
+            }
             for kind, answer in sorted(self.answers.items())
         ]
         columns = (("hook", "string"), ("location", "string"), ("changed", "string"))

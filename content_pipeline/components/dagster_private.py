@@ -32,6 +32,7 @@ __all__ = [
     "LocalArtifactStorage",
     "LocalComputeLogManager",
     "checked_materializations",
+    "log_check",
     "pool_connections",
     "version_tags",
 ]
@@ -78,6 +79,16 @@ def version_tags(code_version: str, inputs: Mapping[dg.AssetKey, str]) -> dict[s
         tags[get_input_data_version_tag(key)] = version
         tags[get_input_event_pointer_tag(key)] = NULL_EVENT_POINTER
     return tags
+
+
+def log_check(
+    context: dg.OpExecutionContext | dg.AssetExecutionContext, evaluation: dg.AssetCheckEvaluation
+) -> None:
+    """Log the evaluation of one partition's check; ``log_event`` takes it, its signature does not.
+
+    The public way, returning an AssetCheckResult, knows no partition.
+    """
+    context.log_event(evaluation)  # type: ignore[arg-type]
 
 
 def checked_materializations(

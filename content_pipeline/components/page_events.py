@@ -16,6 +16,7 @@ from content_pipeline.bootstrap import published_folder
 from content_pipeline.components.dagster_private import (
     CheckedMaterialization,
     checked_materializations,
+    log_check,
     version_tags,
 )
 from content_pipeline.components.page_metadata import (
@@ -51,6 +52,11 @@ class PageEvents:
     made: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
     """Those of ``logged`` that this run brought about itself."""
 
+    @property
+    def made_last(self) -> frozenset[str]:
+        """The topics that this run itself brought to the last of its stages."""
+        return frozenset(self.made[_in_order(self.stages)[-1]])
+
     def page_came_to_rest(self, topic_key: str) -> None:
         """Materialize what is done of a page that this run worked on."""
         with self.runtime.ledger.begin() as connection:
@@ -63,17 +69,6 @@ class PageEvents:
         with self.runtime.ledger.begin() as connection:
             for page in pages:
                 self._materialize(connection, page, made=frozenset())
-
-    def evaluate_checks(self, pages: Sequence[PageReport]) -> None:
-        """Tell the story of every page, green or not, in the check of each asset."""
-        keys = [page.topic_key for page in pages]
-        for stage in _in_order(self.stages):
-            materialized = checked_materializations(
-                self.context.instance, self.assets.key(stage), keys
-            )
-            for page in pages:
-                evaluation = _evaluation(self.assets, stage, page, materialized.get(page.topic_key))
-                self.context.log_event(evaluation)
 
     def _materialize(
         self, connection: Connection, page: PageReport, *, made: frozenset[Stage]
@@ -110,6 +105,18 @@ class PageEvents:
         if site.settings.cms.kind != "folder" or page.path is None:
             return None
         return published_folder(site, this_project()) / page_file(page.path)
+
+
+def evaluate_checks(
+    context: RunContext, assets: SiteAssets, stages: frozenset[Stage], pages: Sequence[PageReport]
+) -> None:
+    """Tell the story of every page, green or not, in the check of each asset of ``stages``."""
+    keys = [page.topic_key for page in pages]
+    for stage in _in_order(stages):
+        materialized = checked_materializations(context.instance, assets.key(stage), keys)
+        for page in pages:
+            evaluation = _evaluation(assets, stage, page, materialized.get(page.topic_key))
+            log_check(context, evaluation)
 
 
 def _in_order(stages: frozenset[Stage]) -> list[Stage]:

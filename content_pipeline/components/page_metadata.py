@@ -80,9 +80,9 @@ def artifact_metadata(seen: PageInRun, file: Path | None) -> Metadata:
 
 def check_metadata(page: PageReport) -> Metadata:
     """The story of a page so far, whatever became of it."""
-    told: Metadata = {"state": dg.MetadataValue.text(page.state)}
+    told: Metadata = {"state": dg.MetadataValue.text(page.state.value)}
     if page.failure_class:
-        told["error_class"] = dg.MetadataValue.text(page.failure_class)
+        told["error_class"] = dg.MetadataValue.text(page.failure_class.value)
         told["error"] = dg.MetadataValue.text(page.failure_message or "")
         told["meaning"] = dg.MetadataValue.text(EXPLANATIONS[page.failure_class])
     told["next_action"] = dg.MetadataValue.text(NEXT[page.state])

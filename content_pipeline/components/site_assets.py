@@ -5,6 +5,7 @@ of each asset.
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import dagster as dg
@@ -15,6 +16,9 @@ from content_pipeline.site_files import Site
 TOPICS_VERSION = "table"
 """The data version of ``topics``, always: a refreshed table with the same rows changes no page, and
 a changed row shows in the page itself."""
+
+SITEMAP_VERSION = "1"
+"""The code version of ``sitemap``; without one its logged events would read as unsynced."""
 
 PAGES_PER_RUN = 100
 """Of a backfill. A run costs some 5 s to start, so few pages are dear; a run of 100 is done in
@@ -78,7 +82,7 @@ class SiteAssets:
         """The partitioned asset of ``stage``."""
         return dg.AssetKey([self.name, stage.value])
 
-    def stages(self, keys: set[dg.AssetKey]) -> frozenset[Stage]:
+    def stages(self, keys: Collection[dg.AssetKey]) -> frozenset[Stage]:
         """The stages among the assets ``keys``."""
         return frozenset(stage for stage in Stage if self.key(stage) in keys)
 
@@ -94,7 +98,7 @@ class SiteAssets:
         """``draft``, ``page`` and ``artifact``, each skippable: a page may not get that far."""
         settings = self.site.settings
         provider = settings.generation.provider
-        kinds = {
+        kinds: dict[Stage, set[str]] = {
             Stage.DRAFT: {"openai", provider},
             Stage.PAGE: {"python"},
             Stage.ARTIFACT: {"html", settings.cms.kind},

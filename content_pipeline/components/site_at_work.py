@@ -7,8 +7,10 @@ database that does not answer at its begin is worth a retry by Dagster.
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
 
 import dagster as dg
+from sqlalchemy.exc import OperationalError
 
 from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.components.project import this_project
@@ -16,6 +18,8 @@ from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailab
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site
+
+OUR_PACKAGE = "content_pipeline"
 
 INFRASTRUCTURE_RETRIES = dg.RetryPolicy(max_retries=2, delay=5)
 """For a database that does not answer when a run begins, before anything was paid or written.
@@ -41,21 +45,47 @@ def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """
     with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _final_but_for():
+        with _final_but_for(), _closing_connections(runtime):
             yield runtime
+
+
+@runtime_checkable
+class _Connected(Protocol):
+    def close(self) -> None: ...
+
+
+@contextmanager
+def _closing_connections(runtime: SiteRuntime) -> Iterator[None]:
+    """Close the provider's connections afterwards, where the adapter keeps any."""
+    try:
+        yield
+    finally:
+        if isinstance(runtime.model, _Connected):
+            runtime.model.close()
 
 
 @contextmanager
 def _final_but_for(*retried: type[Exception]) -> Iterator[None]:
+    passing: tuple[type[Exception], ...] = (dg.Failure, *retried)
     try:
         yield
-    except (dg.Failure, *retried):
+    except passing:
         raise
     except ContentPipelineError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from None
-    except Exception as error:  # boundary: a retry policy must not see what is not its business
+    except OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        message = (
+            f"the database failed in the middle of the work: {reason}. Nothing is lost; the pages "
+            "go on with the next run"
+        )
+        raise dg.Failure(description=message, allow_retries=False) from None
+    except Exception as error:  # noqa: BLE001  # boundary: a retry policy must not see this
         # The exception's own text may hold model output, so only its type and place are kept.
         frames = traceback.extract_tb(error.__traceback__)
-        place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
-        message = f"{type(error).__name__} at {place}; the pages go on with the next run"
+        place = [frame for frame in frames if OUR_PACKAGE in frame.filename][-1]
+        message = (
+            f"{type(error).__name__} at {place.filename}:{place.lineno}: a fault of the pipeline, "
+            "please report it. Nothing is lost; the pages go on with the next run"
+        )
         raise dg.Failure(description=message, allow_retries=False) from None

@@ -20,7 +20,7 @@ class Standing(StrEnum):
     """What an asset's partition is shown as."""
 
     DONE = "done"
-    """Green: the draft is stored, the page meets the rules, the artifact is published and proved."""
+    """Green: the draft is stored, the page valid, the artifact published and proved."""
     WAITING = "waiting"
     """Grey: a later run goes on with it."""
     FAILED = "failed"

@@ -35,7 +35,9 @@ class PipelineStorage(DagsterPostgresStorage):
 
     @classmethod
     def from_config_value(
-        cls, inst_data: ConfigurableClassData | None, config_value: Any
+        cls,
+        inst_data: ConfigurableClassData | None,
+        config_value: Any,  # noqa: ARG003
     ) -> "PipelineStorage":
         """Open the storage; starts the embedded server and creates the schema if need be.
 
@@ -63,7 +65,9 @@ class PipelineArtifacts(LocalArtifactStorage):
 
     @classmethod
     def from_config_value(
-        cls, inst_data: ConfigurableClassData | None, config_value: Any
+        cls,
+        inst_data: ConfigurableClassData | None,
+        config_value: Any,  # noqa: ARG003
     ) -> "PipelineArtifacts":
         """Raises ConfigurationError when there is no project."""
         return cls(_folder(), inst_data=inst_data)
@@ -79,7 +83,9 @@ class PipelineComputeLogs(LocalComputeLogManager):
 
     @classmethod
     def from_config_value(
-        cls, inst_data: ConfigurableClassData | None, config_value: Any
+        cls,
+        inst_data: ConfigurableClassData | None,
+        config_value: Any,  # noqa: ARG003
     ) -> "PipelineComputeLogs":
         """Raises ConfigurationError when there is no project."""
         return cls(_folder(), inst_data=inst_data)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Float, Row, Text, bindparam, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.failures import Failure, FailureClass
@@ -48,11 +48,14 @@ def attempt_id(page_job_id: str, kind: AttemptKind, number: int) -> str:
 def next_number(connection: Connection, page_job_id: str, kind: AttemptKind) -> int:
     """The number of the attempt that would be opened now; 1 for the first."""
     newest: int | None = connection.execute(
-        select(func.max(attempts.c.number)).where(
-            attempts.c.page_job_id == page_job_id, attempts.c.kind == kind
-        )
+        _NEWEST_NUMBER, {"of_job": page_job_id, "of_kind": kind}
     ).scalar_one()
     return (newest or 0) + 1
+
+
+_NEWEST_NUMBER = select(func.max(attempts.c.number)).where(
+    attempts.c.page_job_id == bindparam("of_job"), attempts.c.kind == bindparam("of_kind")
+)
 
 
 def open_attempt(
@@ -69,29 +72,32 @@ def open_attempt(
 ) -> str:
     """Record the intent of a call; the id of the attempt is returned."""
     identifier = attempt_id(job.page_job_id, kind, number)
-    answer_by = None
-    if answer_within_s is not None:
-        answer_by = seconds_from_now(answer_within_s)
     connection.execute(
-        insert(attempts).values(
-            attempt_id=identifier,
-            page_job_id=job.page_job_id,
-            kind=kind,
-            step=ARTICLE_STEP if kind is AttemptKind.GENERATE else "publish",
-            number=number,
-            epoch=job.epoch,
-            state=AttemptState.OPEN,
-            worker=worker,
-            run_id=run_id,
-            effect_key=effect_key,
-            generation_version=job.generation_version,
-            input_hash=job.input_hash,
-            revision=job.revision,
-            model=model,
-            answer_by=answer_by,
-        )
+        _OPEN,
+        {
+            "attempt_id": identifier,
+            "page_job_id": job.page_job_id,
+            "kind": kind,
+            "step": ARTICLE_STEP if kind is AttemptKind.GENERATE else "publish",
+            "number": number,
+            "epoch": job.epoch,
+            "state": AttemptState.OPEN,
+            "worker": worker,
+            "run_id": run_id,
+            "effect_key": effect_key,
+            "generation_version": job.generation_version,
+            "input_hash": job.input_hash,
+            "revision": job.revision,
+            "model": model,
+            "answer_within_s": answer_within_s,
+        },
     )
     return identifier
+
+
+_OPEN = insert(attempts).values(
+    answer_by=seconds_from_now(bindparam("answer_within_s", type_=Float))
+)
 
 
 def save_response(
@@ -102,16 +108,18 @@ def save_response(
 ) -> None:
     """Keep a paid answer as it came. Needs no lease: even a late answer is evidence."""
     connection.execute(
-        upsert(attempt_responses)
-        .values(
-            attempt_id=identifier,
-            source=source,
-            http_status=raw.status,
-            headers=dict(raw.headers),
-            body=raw.body,
-        )
-        .on_conflict_do_nothing()
+        _SAVE,
+        {
+            "attempt_id": identifier,
+            "source": source,
+            "http_status": raw.status,
+            "headers": dict(raw.headers),
+            "body": raw.body,
+        },
     )
+
+
+_SAVE = upsert(attempt_responses).on_conflict_do_nothing()
 
 
 def newest(connection: Connection, page_job_id: str, kind: AttemptKind) -> Attempt | None:
@@ -145,16 +153,22 @@ def newest(connection: Connection, page_job_id: str, kind: AttemptKind) -> Attem
 
 
 def _finish(connection: Connection, identifier: str, values: dict[str, Any]) -> None:
-    elapsed = func.extract("epoch", func.clock_timestamp() - attempts.c.started_at)
-    connection.execute(
-        update(attempts)
-        .where(attempts.c.attempt_id == identifier)
-        .values(
-            **values,
-            finished_at=func.clock_timestamp(),
-            latency_s=func.coalesce(attempts.c.latency_s, elapsed),
-        )
+    connection.execute(_FINISH, {"finishing": identifier, "answered_model": None, **values})
+
+
+_FINISH = (
+    update(attempts)
+    .where(attempts.c.attempt_id == bindparam("finishing"))
+    .values(
+        model=func.coalesce(bindparam("answered_model", type_=Text), attempts.c.model),
+        finished_at=func.clock_timestamp(),
+        latency_s=func.coalesce(
+            attempts.c.latency_s,
+            func.extract("epoch", func.clock_timestamp() - attempts.c.started_at),
+        ),
     )
+)
+"""Sets what it is executed with as well: SQLAlchemy compiles it once for each set of columns."""
 
 
 def _failure_values(failure: Failure) -> dict[str, Any]:
@@ -215,7 +229,7 @@ def _reading_values(reading: Reading | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         "request_id": reading.request_id,
         "response_id": reading.response_id,
-        "model": func.coalesce(reading.model, attempts.c.model),
+        "answered_model": reading.model,
     }
     usage = reading.usage
     if usage is not None:

@@ -39,6 +39,7 @@ class Lease:
 
 _HOLD = (
     select(leases.c.token, func.set_config("synchronous_commit", bindparam("commit"), true()))
+    .where(leases.c.resource == bindparam("held"), leases.c.token == bindparam("held_token"))
     .where(leases.c.expires_at > func.clock_timestamp())
     .with_for_update(key_share=True, read=True)
 )
@@ -72,8 +73,12 @@ class Ledger:
         """
         with self.engine.begin() as connection:
             held = connection.execute(
-                _HOLD.where(leases.c.resource == lease.resource, leases.c.token == lease.token),
-                {"commit": "off" if repeatable else "on"},
+                _HOLD,
+                {
+                    "held": lease.resource,
+                    "held_token": lease.token,
+                    "commit": "off" if repeatable else "on",
+                },
             ).one_or_none()
             if held is None:
                 raise LeaseLost(f"{lease.worker} no longer holds {lease.resource}: it stops here")
@@ -90,6 +95,7 @@ def create_ledger_engine(url: str) -> Engine:
         url,
         pool_size=POOL_SIZE,
         max_overflow=POOL_OVERFLOW,
+        hide_parameters=True,  # an error that quotes them would quote articles
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "content_pipeline"},
     )
     _test_idle_connections(engine)

@@ -7,7 +7,7 @@ for it: 10,000 publishes leave one pending row.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, select, text, update
+from sqlalchemy import Connection, Text, and_, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.failures import Failure
@@ -22,48 +22,54 @@ def begin_publish(connection: Connection, job: PageJob, *, request_hash: str) ->
     """Record the intent to publish the job's revision; the effect's key is returned."""
     assert job.revision is not None
     key = publish_key(job.page_id, job.revision)
-    statement = upsert(effects).values(
-        effect_key=key,
-        site=job.site,
-        kind=PUBLISH,
-        page_id=job.page_id,
-        page_job_id=job.page_job_id,
-        revision=job.revision,
-        owner=job.owner,
-        request_hash=request_hash,
-        state=EffectState.IN_PROGRESS,
-        attempts=1,
-    )
     connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[effects.c.effect_key],
-            set_={
-                "state": EffectState.IN_PROGRESS,
-                "attempts": effects.c.attempts + 1,
-                "outcome": None,
-                "finished_at": None,
-                "updated_at": func.clock_timestamp(),
-            },
-        )
+        _BEGIN,
+        {
+            "effect_key": key,
+            "site": job.site,
+            "kind": PUBLISH,
+            "page_id": job.page_id,
+            "page_job_id": job.page_job_id,
+            "revision": job.revision,
+            "owner": job.owner,
+            "request_hash": request_hash,
+            "state": EffectState.IN_PROGRESS,
+            "attempts": 1,
+        },
     )
     return key
+
+
+_BEGIN = upsert(effects).on_conflict_do_update(
+    index_elements=[effects.c.effect_key],
+    set_={
+        "state": EffectState.IN_PROGRESS,
+        "attempts": effects.c.attempts + 1,
+        "outcome": None,
+        "finished_at": None,
+        "updated_at": func.clock_timestamp(),
+    },
+)
 
 
 def finish(connection: Connection, key: str, *, outcome: str, result_reference: str) -> None:
     """The effect is in place; ``outcome`` says how (created, replaced, confirmed …)."""
     connection.execute(
-        update(effects)
-        .where(effects.c.effect_key == key)
-        .values(
-            state=EffectState.DONE,
-            outcome=outcome,
-            result_reference=result_reference,
-            failure_class=None,
-            failure_message=None,
-            finished_at=func.clock_timestamp(),
-            updated_at=func.clock_timestamp(),
-        )
+        _FINISH, {"finishing": key, "outcome": outcome, "result_reference": result_reference}
     )
+
+
+_FINISH = (
+    update(effects)
+    .where(effects.c.effect_key == bindparam("finishing"))
+    .values(
+        state=EffectState.DONE,
+        failure_class=None,
+        failure_message=None,
+        finished_at=func.clock_timestamp(),
+        updated_at=func.clock_timestamp(),
+    )
+)
 
 
 def mark(
@@ -115,20 +121,30 @@ def want_for_site(connection: Connection, site: str, kinds: tuple[str, ...], own
     that takes it therefore always sees the pages of everyone who relied on it.
     """
     for kind in sorted(kinds):
-        statement = upsert(effects).values(
-            effect_key=func.concat(f"site:{site}:{kind}:", effect_numbers.next_value()),
-            site=site,
-            kind=kind,
-            owner=owner,
-            state=EffectState.PENDING,
-        )
         connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=[effects.c.site, effects.c.kind],
-                index_where=text("page_id IS NULL AND state = 'pending'"),
-                set_={"requested_at": func.clock_timestamp()},
-            )
+            _WANT, {"of_site": site, "site": site, "of_kind": kind, "kind": kind, "owner": owner}
         )
+
+
+_WANT = (
+    upsert(effects)
+    .values(
+        effect_key=func.concat(
+            "site:",
+            bindparam("of_site", type_=Text),
+            ":",
+            bindparam("of_kind", type_=Text),
+            ":",
+            effect_numbers.next_value(),
+        ),
+        state=EffectState.PENDING,
+    )
+    .on_conflict_do_update(
+        index_elements=[effects.c.site, effects.c.kind],
+        index_where=text("page_id IS NULL AND state = 'pending'"),
+        set_={"requested_at": func.clock_timestamp()},
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, select
+from sqlalchemy import Connection, RowMapping, delete, func, insert, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core import identity
-from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
 from content_pipeline.ledger.jobs import move_resting
+from content_pipeline.ledger.refused import Refused, refusal_of, refused_row
 from content_pipeline.ledger.schema import (
     TopicStatus,
     page_jobs,
@@ -45,16 +45,6 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Refused:
-    """A topic that must not be worked on, and why."""
-
-    key: str
-    row_number: int
-    name: str
-    failure: Failure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """Who asks, and for which way of making pages."""
 
@@ -75,15 +65,16 @@ def take_in(
     known = _known_topics(connection, site)
     owners = _path_owners(connection, site)
     accepted: list[tuple[int, Topic]] = []
-    refused = [_refused_row(row) for row in rejected if row.key is not None]
+    refused = [refused_row(row) for row in rejected if row.key is not None]
     for number, topic in rows:
-        failure = _refusal(topic, known.get(topic.key), owners)
+        before = known.get(topic.key)
+        failure = refusal_of(topic, before["path"] if before else None, owners)
         if failure is None:
             owners[topic.path] = topic.key
             accepted.append((number, topic))
         else:
             refused.append(
-                _Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
+                Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
             )
     _note_rejected_rows(connection, site, rejected)
     wanted = _want(connection, request, accepted, known)
@@ -101,21 +92,22 @@ def _one_at_a_time(connection: Connection, site: SiteSettings) -> None:
     connection.execute(
         select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site.site}", 0)))
     )
-    statement = upsert(sites).values(
-        site=site.site, title=site.title, base_url=site.base_url, owner=site.owner
-    )
+    declared = {"title": site.title, "base_url": site.base_url, "owner": site.owner}
+    statement = upsert(sites).values(site=site.site, **declared)
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=[sites.c.site],
-            set_={"title": site.title, "base_url": site.base_url, "owner": site.owner},
+            set_=declared,
+            where=or_(*(sites.c[name] != value for name, value in declared.items())),
         )
     )
 
 
 def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
     rows = connection.execute(
-        select(topics.c.topic_key, topics.c.status, topics.c.current_job_id, pages.c.path)
+        select(topics.c.topic_key, topics.c.current_job_id, pages.c.path, page_jobs.c.state)
         .outerjoin(pages, pages.c.page_id == topics.c.page_id)
+        .outerjoin(page_jobs, page_jobs.c.page_job_id == topics.c.current_job_id)
         .where(topics.c.site == site)
     )
     return {row["topic_key"]: row for row in rows.mappings()}
@@ -126,41 +118,20 @@ def _path_owners(connection: Connection, site: str) -> dict[str, str]:
     return {row.path: row.topic_key for row in rows}
 
 
-def _refusal(topic: Topic, known: RowMapping | None, owners: Mapping[str, str]) -> Failure | None:
-    if known is not None and known["path"] not in (None, topic.path):
-        return Failure(
-            failure_class=FailureClass.TERMINAL,
-            message=(
-                f"topic {topic.key!r} is published under {known['path']} and its row now asks for "
-                f"{topic.path}; a page does not move by itself. Restore the row, or give the new "
-                "page a topic id of its own"
-            ),
-        )
-    owner = owners.get(topic.path, topic.key)
-    if owner != topic.key:
-        return Failure(
-            failure_class=FailureClass.TERMINAL,
-            message=(
-                f"topics {owner!r} and {topic.key!r} both claim {topic.path}; it belongs to "
-                f"{owner!r}. Give {topic.key!r} another name or path"
-            ),
-        )
-    return None
-
-
-def _refused_row(row: RejectedRow) -> _Refused:
-    assert row.key is not None
-    failure = Failure(failure_class=FailureClass.INVALID_INPUT, message=row.message)
-    return _Refused(key=row.key, row_number=row.row_number, name=row.key, failure=failure)
-
-
 def _note_rejected_rows(connection: Connection, site: str, rejected: Sequence[RejectedRow]) -> None:
+    messages = {row.row_number: row.message for row in rejected if row.key is None}
+    known = connection.execute(
+        select(rejected_rows.c.row_number, rejected_rows.c.message).where(
+            rejected_rows.c.site == site
+        )
+    )
+    if messages == {row.row_number: row.message for row in known}:
+        return
     connection.execute(delete(rejected_rows).where(rejected_rows.c.site == site))
     for batch in _batches(
         [
-            {"site": site, "row_number": row.row_number, "message": row.message}
-            for row in rejected
-            if row.key is None
+            {"site": site, "row_number": number, "message": message}
+            for number, message in messages.items()
         ]
     ):
         connection.execute(insert(rejected_rows), batch)
@@ -180,7 +151,12 @@ def _want(
             site.site, topic.key, topic.input_hash, request.generation_version, nonce=""
         )
         before = known.get(topic.key)
-        if before is None or before["current_job_id"] != job_id:
+        # A wanted job can have been superseded: newer input was published while it was taken back.
+        if (
+            before is None
+            or before["current_job_id"] != job_id
+            or before["state"] == PageJobState.SUPERSEDED
+        ):
             changed.append((number, topic, job_id))
     for batch in _batches(
         [
@@ -235,12 +211,12 @@ def _want(
 def _refuse(
     connection: Connection,
     request: Request,
-    refused: Sequence[_Refused],
+    refused: Sequence[Refused],
     known: Mapping[str, RowMapping],
 ) -> None:
     """Keep each refused topic as a failed page job that says why."""
     site = request.site.site
-    new: list[tuple[_Refused, str, str]] = []
+    new: list[tuple[Refused, str, str]] = []
     for item in refused:
         refusal_hash = identity.digest("refused", item.failure.message)
         job_id = identity.page_job_id(

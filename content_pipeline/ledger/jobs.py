@@ -8,7 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, insert, literal, select, update
+from sqlalchemy import (
+    Boolean,
+    Connection,
+    Float,
+    Integer,
+    Row,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
@@ -60,8 +76,7 @@ class PageJob:
 
 def load(connection: Connection, page_job_id: str) -> PageJob:
     """The page job, which must exist and have a target."""
-    row = connection.execute(_LOAD.where(page_jobs.c.page_job_id == page_job_id)).one()
-    return _from_row(row)
+    return _from_row(connection.execute(_LOAD, {"wanted": page_job_id}).one())
 
 
 _LOAD = (
@@ -80,6 +95,7 @@ _LOAD = (
         topics,
         and_(topics.c.site == page_jobs.c.site, topics.c.topic_key == page_jobs.c.topic_key),
     )
+    .where(page_jobs.c.page_job_id == bindparam("wanted"))
 )
 
 
@@ -131,39 +147,25 @@ def move(
     why = MOVES.get((job.state, to))
     if why is None:
         raise ValueError(f"no move from {job.state} to {to} (page job {job.page_job_id})")
-    values: dict[str, Any] = {
-        "state": to,
-        "sequence": job.sequence + 1,
-        "failure_class": failure.failure_class if failure else None,
-        "failure_message": failure.message if failure else None,
-        "next_attempt_at": seconds_from_now(wait_s),
-        "updated_at": func.clock_timestamp(),
-        "finished_at": func.clock_timestamp() if to in FINAL else None,
-    }
-    if revision is not None:
-        values["revision"] = revision
-    swap = (
-        update(page_jobs)
-        .where(page_jobs.c.page_job_id == job.page_job_id)
-        .where(page_jobs.c.state == job.state, page_jobs.c.sequence == job.sequence)
-    )
-    if to in _BEGINS_AN_EFFECT:
-        still_wanted = select(topics.c.current_job_id).where(
-            topics.c.site == job.site, topics.c.topic_key == job.topic_key
-        )
-        swap = swap.where(
-            page_jobs.c.cancel_requested_at.is_(None),
-            page_jobs.c.page_job_id == still_wanted.scalar_subquery(),
-        )
     moved = connection.execute(
-        swap.values(values).returning(
-            page_jobs.c.next_attempt_at <= func.clock_timestamp(),
-            page_jobs.c.cancel_requested_at.is_not(None),
-        )
+        _MOVE_TO_EFFECT if to in _BEGINS_AN_EFFECT else _MOVE,
+        {
+            "moving": job.page_job_id,
+            "source": job.state,
+            "read_sequence": job.sequence,
+            "target": to,
+            "is_final": to in FINAL,
+            "new_revision": revision,
+            "new_failure_class": failure.failure_class if failure else None,
+            "new_failure_message": failure.message if failure else None,
+            "wait_s": wait_s,
+            "why_moved": why,
+            "mover": lease.worker,
+            "held_token": lease.token,
+        },
     ).one_or_none()
     if moved is None:
         raise LeaseLost(f"page job {job.page_job_id} is no longer {job.state}: somebody moved it")
-    _log(connection, job.page_job_id, job.sequence + 1, job.state, to, why, lease)
     if job.state is PageJobState.RESERVED and to is not PageJobState.GENERATING:
         spend.release_unsent(connection, job.page_job_id)
     return replace(
@@ -172,9 +174,63 @@ def move(
         sequence=job.sequence + 1,
         revision=job.revision if revision is None else revision,
         failure_class=failure.failure_class if failure else None,
-        is_due=moved[0],
-        cancel_requested=moved[1],
+        is_due=moved.is_due,
+        cancel_requested=moved.cancel_requested,
     )
+
+
+def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
+    """The swap and its row in the log as one statement; no row when the job is elsewhere.
+
+    Built once: a page moves seven times, and building took longer than executing.
+    """
+    source, target = bindparam("source", type_=Text), bindparam("target", type_=Text)
+    swap = (
+        update(page_jobs)
+        .where(page_jobs.c.page_job_id == bindparam("moving"))
+        .where(page_jobs.c.state == source, page_jobs.c.sequence == bindparam("read_sequence"))
+        .values(
+            state=target,
+            sequence=page_jobs.c.sequence + 1,
+            revision=func.coalesce(bindparam("new_revision", type_=Integer), page_jobs.c.revision),
+            failure_class=bindparam("new_failure_class"),
+            failure_message=bindparam("new_failure_message"),
+            next_attempt_at=seconds_from_now(bindparam("wait_s", type_=Float)),
+            updated_at=func.clock_timestamp(),
+            finished_at=case((bindparam("is_final", type_=Boolean), func.clock_timestamp())),
+        )
+    )
+    if begins_an_effect:
+        still_wanted = select(topics.c.current_job_id).where(
+            topics.c.site == page_jobs.c.site, topics.c.topic_key == page_jobs.c.topic_key
+        )
+        swap = swap.where(
+            page_jobs.c.cancel_requested_at.is_(None),
+            page_jobs.c.page_job_id == still_wanted.scalar_subquery(),
+        )
+    moved = swap.returning(
+        page_jobs.c.page_job_id,
+        page_jobs.c.sequence,
+        (page_jobs.c.next_attempt_at <= func.clock_timestamp()).label("is_due"),
+        page_jobs.c.cancel_requested_at.is_not(None).label("cancel_requested"),
+    ).cte("moved")
+    logged = insert(transitions).from_select(
+        ["page_job_id", "sequence", "from_state", "to_state", "why", "worker", "lease_token"],
+        select(
+            moved.c.page_job_id,
+            moved.c.sequence,
+            source,
+            target,
+            bindparam("why_moved", type_=Text),
+            bindparam("mover", type_=Text),
+            bindparam("held_token", type_=transitions.c.lease_token.type),
+        ),
+    )
+    return select(moved.c.is_due, moved.c.cancel_requested).add_cte(logged.cte("logged"))
+
+
+_MOVE = _move_statement(begins_an_effect=False)
+_MOVE_TO_EFFECT = _move_statement(begins_an_effect=True)
 
 
 def postpone(
@@ -183,6 +239,7 @@ def postpone(
     """Leave ``job`` in its state and look at it again in ``wait_s`` seconds."""
     values: dict[str, Any] = {"next_attempt_at": seconds_from_now(wait_s)}
     if failure is not None:
+        values["failure_class"] = failure.failure_class
         values["failure_message"] = failure.message
     connection.execute(
         update(page_jobs)
@@ -191,28 +248,6 @@ def postpone(
         .values(values)
     )
     return load(connection, job.page_job_id)
-
-
-def _log(
-    connection: Connection,
-    page_job_id: str,
-    sequence: int,
-    source: PageJobState,
-    to: PageJobState,
-    why: str,
-    lease: Lease,
-) -> None:
-    connection.execute(
-        insert(transitions).values(
-            page_job_id=page_job_id,
-            sequence=sequence,
-            from_state=source,
-            to_state=to,
-            why=why,
-            worker=lease.worker,
-            lease_token=lease.token,
-        )
-    )
 
 
 def move_resting(

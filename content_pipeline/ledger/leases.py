@@ -47,23 +47,27 @@ class Claim:
 _WORKABLE = ", ".join(f"'{state}'" for state in sorted(WORKABLE))
 # Stands beside the parameter so that the planner may use the partial index of workable jobs.
 
-# Jobs are locked first (two claimers never see the same job), then the lease of each job's page is
-# taken. Two jobs of one page collide on the lease, whose row admits one holder.
+# Nothing here waits for a lease: a fenced transaction holds its lease and then wants its job, and a
+# claim that held the job while it waited for the lease made a deadlock of the two. So leases that
+# ran out are locked first, those in use by a fenced transaction are left alone, and jobs follow.
+# Two jobs of one page collide on the lease, whose row admits one holder.
 _CLAIM = text(
     f"""
-    WITH due AS (
+    WITH run_out AS (
+        SELECT resource FROM {SCHEMA}.leases WHERE expires_at <= clock_timestamp()
+        FOR UPDATE SKIP LOCKED
+    ), due AS (
         SELECT j.page_job_id, j.topic_key, j.page_id
         FROM {SCHEMA}.page_jobs j
         WHERE j.site = :site AND j.state IN ({_WORKABLE}) AND j.state = ANY(:states)
           AND j.next_attempt_at <= clock_timestamp()
           AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
-          AND NOT EXISTS (
-              SELECT FROM {SCHEMA}.leases l
-              WHERE l.resource = 'page:' || j.page_id AND l.expires_at > clock_timestamp())
+          AND (NOT EXISTS (SELECT FROM {SCHEMA}.leases l WHERE l.resource = 'page:' || j.page_id)
+               OR 'page:' || j.page_id IN (SELECT resource FROM run_out))
         ORDER BY j.priority DESC, j.next_attempt_at, j.page_job_id
         LIMIT :most FOR UPDATE OF j SKIP LOCKED
     ), one_per_page AS (
-        SELECT DISTINCT ON (page_id) page_job_id, topic_key, page_id FROM due
+        SELECT DISTINCT ON (page_id) page_job_id, topic_key, page_id FROM due ORDER BY page_id
     ), taken AS (
         INSERT INTO {SCHEMA}.leases AS l (resource, token, worker, expires_at)
         SELECT 'page:' || page_id, nextval('{SCHEMA}.lease_tokens'), :worker,
@@ -115,9 +119,12 @@ def renew(connection: Connection, held: Iterable[Lease], lease_s: float) -> froz
 
 def release(connection: Connection, lease: Lease) -> None:
     """Let go. Harmless when the lease has passed to another worker."""
-    connection.execute(
-        delete(leases).where(leases.c.resource == lease.resource, leases.c.token == lease.token)
-    )
+    connection.execute(_RELEASE, {"held": lease.resource, "held_token": lease.token})
+
+
+_RELEASE = delete(leases).where(
+    leases.c.resource == bindparam("held"), leases.c.token == bindparam("held_token")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

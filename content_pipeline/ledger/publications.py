@@ -4,7 +4,7 @@ What belongs here: writing down a proved publish, in one transaction with everyt
 from it, and reading the proved pages. Nothing is announced that does not stand here.
 """
 
-from sqlalchemy import Connection, case, func, insert, select, update
+from sqlalchemy import Connection, Text, bindparam, case, func, insert, select, update
 
 from content_pipeline.core.ports import Document, ListedPage, RemotePage, SiteListing
 from content_pipeline.core.site import SiteSettings
@@ -17,52 +17,70 @@ def record_proved(
     connection: Connection, job: PageJob, document: Document, remote: RemotePage
 ) -> None:
     """The CMS was read back and shows ``document``: that is now the page's baseline."""
-    changed = pages.c.published_content_hash.is_distinct_from(document.marker.content_hash)
     connection.execute(
-        update(pages)
-        .where(pages.c.page_id == job.page_id)
-        .values(
-            published_revision=document.marker.revision,
-            published_content_hash=document.marker.content_hash,
-            published_title=document.title,
-            published_meta_description=document.meta_description,
-            remote_id=remote.remote_id,
-            remote_url=remote.url,
-            remote_fingerprint=remote.fingerprint,
-            content_changed_at=case(
-                (changed, func.clock_timestamp()), else_=pages.c.content_changed_at
-            ),
-            verified_at=func.clock_timestamp(),
-        )
+        _PROVED,
+        {
+            "proved": job.page_id,
+            "proved_hash": document.marker.content_hash,
+            "published_revision": document.marker.revision,
+            "published_title": document.title,
+            "published_meta_description": document.meta_description,
+            "remote_id": remote.remote_id,
+            "remote_url": remote.url,
+            "remote_fingerprint": remote.fingerprint,
+        },
     )
+
+
+_PROVED_HASH = bindparam("proved_hash", type_=Text)
+_PROVED = (
+    update(pages)
+    .where(pages.c.page_id == bindparam("proved"))
+    .values(
+        published_content_hash=_PROVED_HASH,
+        content_changed_at=case(
+            (
+                pages.c.published_content_hash.is_distinct_from(_PROVED_HASH),
+                func.clock_timestamp(),
+            ),
+            else_=pages.c.content_changed_at,
+        ),
+        verified_at=func.clock_timestamp(),
+    )
+)
 
 
 def supersede_older(connection: Connection, job: PageJob, worker: str) -> None:
     """The page's earlier published job gives way, before ``job`` becomes the published one."""
-    source, to = PageJobState.PUBLISHED, PageJobState.SUPERSEDED
     moved = connection.execute(
-        update(page_jobs)
-        .where(page_jobs.c.page_id == job.page_id, page_jobs.c.state == source)
-        .where(page_jobs.c.page_job_id != job.page_job_id)
-        .values(
-            state=to,
-            sequence=page_jobs.c.sequence + 1,
-            updated_at=func.clock_timestamp(),
-            finished_at=func.clock_timestamp(),
-        )
-        .returning(page_jobs.c.page_job_id, page_jobs.c.sequence)
+        _SUPERSEDE, {"of_page": job.page_id, "newer_job": job.page_job_id}
     ).all()
     for row in moved:
         connection.execute(
             insert(transitions).values(
                 page_job_id=row.page_job_id,
                 sequence=row.sequence,
-                from_state=source,
-                to_state=to,
-                why=MOVES[source, to],
+                from_state=PageJobState.PUBLISHED,
+                to_state=PageJobState.SUPERSEDED,
+                why=MOVES[PageJobState.PUBLISHED, PageJobState.SUPERSEDED],
                 worker=worker,
             )
         )
+
+
+_SUPERSEDE = (
+    update(page_jobs)
+    .where(page_jobs.c.page_id == bindparam("of_page"))
+    .where(page_jobs.c.state == PageJobState.PUBLISHED)
+    .where(page_jobs.c.page_job_id != bindparam("newer_job"))
+    .values(
+        state=PageJobState.SUPERSEDED,
+        sequence=page_jobs.c.sequence + 1,
+        updated_at=func.clock_timestamp(),
+        finished_at=func.clock_timestamp(),
+    )
+    .returning(page_jobs.c.page_job_id, page_jobs.c.sequence)
+)
 
 
 def listing(connection: Connection, site: SiteSettings) -> SiteListing:

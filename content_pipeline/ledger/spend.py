@@ -8,7 +8,7 @@ taken in one order (lease, job, spend, scope), and the busy scope row last and b
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, and_, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.errors import BudgetExhausted
@@ -37,17 +37,12 @@ def reserve(
     worst_case_usd: Decimal,
     caps: Caps,
 ) -> None:
-    """Reserve the worst case of one call. Idempotent per attempt. Raises BudgetExhausted."""
+    """Reserve the worst case of one call. Idempotent per attempt. Raises BudgetExhausted.
+
+    A reservation that was given back, because its call was never made, is made anew.
+    """
     amount = round_usd(worst_case_usd)
-    before = connection.execute(
-        select(
-            func.coalesce(
-                func.sum(func.coalesce(spend.c.settled_usd, spend.c.reserved_usd)), 0
-            ).label("usd"),
-            func.bool_or(spend.c.attempt_id == attempt_id).label("is_reserved"),
-            text("(now() AT TIME ZONE 'utc')::date AS day"),
-        ).where(spend.c.page_job_id == page_job_id)
-    ).one()
+    before = connection.execute(_BEFORE, {"to_reserve": attempt_id, "of_job": page_job_id}).one()
     if before.is_reserved:
         return
     if before.usd + amount > caps.page_usd:
@@ -57,14 +52,15 @@ def reserve(
         )
     day = before.day
     connection.execute(
-        insert(spend).values(
-            attempt_id=attempt_id,
-            site=site,
-            page_job_id=page_job_id,
-            day=day,
-            state=SpendState.RESERVED,
-            reserved_usd=amount,
-        )
+        _RESERVE,
+        {
+            "attempt_id": attempt_id,
+            "site": site,
+            "page_job_id": page_job_id,
+            "day": day,
+            "state": SpendState.RESERVED,
+            "reserved_usd": amount,
+        },
     )
     if not _commit_to(connection, site_day_scope(site, day.isoformat()), amount, caps.site_day_usd):
         raise BudgetExhausted(
@@ -72,6 +68,28 @@ def reserve(
             f"${caps.site_day_usd} for {day} (UTC); raise budgets.site_day_usd or wait for the "
             "next day"
         )
+
+
+_BEFORE = select(
+    func.coalesce(func.sum(func.coalesce(spend.c.settled_usd, spend.c.reserved_usd)), 0).label(
+        "usd"
+    ),
+    func.bool_or(
+        and_(spend.c.attempt_id == bindparam("to_reserve"), spend.c.state != SpendState.RELEASED)
+    ).label("is_reserved"),
+    text("(now() AT TIME ZONE 'utc')::date AS day"),
+).where(spend.c.page_job_id == bindparam("of_job"))
+_RESERVING = upsert(spend)
+_RESERVE = _RESERVING.on_conflict_do_update(
+    index_elements=[spend.c.attempt_id],
+    set_={
+        "day": _RESERVING.excluded.day,
+        "state": _RESERVING.excluded.state,
+        "reserved_usd": _RESERVING.excluded.reserved_usd,
+        "settled_usd": None,
+        "updated_at": func.now(),
+    },
+)
 
 
 def site_day_scope(site: str, day: str) -> str:
@@ -93,15 +111,19 @@ def seconds_to_next_day(connection: Connection) -> float:
 def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal) -> bool:
     if amount > cap:
         return False
-    statement = upsert(budgets).values(scope=scope, committed_usd=amount)
     row = connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[budgets.c.scope],
-            set_={"committed_usd": budgets.c.committed_usd + amount},
-            where=budgets.c.committed_usd + amount <= cap,
-        ).returning(budgets.c.scope)
+        _COMMIT, {"scope": scope, "committed_usd": amount, "cap_usd": cap}
     ).one_or_none()
     return row is not None
+
+
+_COMMITTING = upsert(budgets)
+_WITH_IT = budgets.c.committed_usd + _COMMITTING.excluded.committed_usd
+_COMMIT = _COMMITTING.on_conflict_do_update(
+    index_elements=[budgets.c.scope],
+    set_={"committed_usd": _WITH_IT},
+    where=bindparam("cap_usd", type_=budgets.c.committed_usd.type) >= _WITH_IT,
+).returning(budgets.c.scope)
 
 
 def settle(connection: Connection, attempt_id: str, cost_usd: Decimal) -> None:
@@ -145,20 +167,39 @@ def keep_as_uncertain(connection: Connection, attempt_id: str) -> None:
 
 def _close(connection: Connection, attempt_id: str, state: SpendState, cost_usd: Decimal) -> None:
     row = connection.execute(
-        select(spend).where(spend.c.attempt_id == attempt_id).with_for_update()
+        _CLOSE, {"closing": attempt_id, "closed_as": state, "cost_usd": cost_usd}
     ).one()
-    before = row.reserved_usd if row.settled_usd is None else row.settled_usd
-    connection.execute(
-        update(spend)
-        .where(spend.c.attempt_id == attempt_id)
-        .values(state=state, settled_usd=cost_usd, updated_at=func.now())
-    )
     scope = site_day_scope(row.site, row.day.isoformat())
-    connection.execute(
-        update(budgets)
-        .where(budgets.c.scope == scope)
-        .values(committed_usd=budgets.c.committed_usd - before + cost_usd)
+    connection.execute(_UNCOMMIT, {"of_scope": scope, "freed_usd": row.before_usd - cost_usd})
+
+
+_OPEN = (
+    select(
+        spend.c.attempt_id,
+        func.coalesce(spend.c.settled_usd, spend.c.reserved_usd).label("usd"),
     )
+    .where(spend.c.attempt_id == bindparam("closing"))
+    .with_for_update()
+    .cte("before")
+)
+_CLOSE = (
+    update(spend)
+    .where(spend.c.attempt_id == _OPEN.c.attempt_id)
+    .values(
+        state=bindparam("closed_as"),
+        settled_usd=bindparam("cost_usd"),
+        updated_at=func.now(),
+    )
+    .returning(spend.c.site, spend.c.day, _OPEN.c.usd.label("before_usd"))
+)
+_UNCOMMIT = (
+    update(budgets)
+    .where(budgets.c.scope == bindparam("of_scope"))
+    .values(
+        committed_usd=budgets.c.committed_usd
+        - bindparam("freed_usd", type_=budgets.c.committed_usd.type)
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

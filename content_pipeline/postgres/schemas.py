@@ -31,7 +31,7 @@ def ensure_schema(url: str, name: str) -> None:
     except OperationalError as error:
         shown = make_url(url).set(query={}).render_as_string(hide_password=True)
         raise DatabaseUnavailable(
-            f"Cannot reach the database {shown}: {str(error.orig).strip()}. Check that it is up "
+            f"Cannot reach the database {shown}: {str(error.orig).strip().splitlines()[0]}. Check that it is up "
             "and that host, port, user and password are right."
         ) from None
     finally:

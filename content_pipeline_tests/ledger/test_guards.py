@@ -94,16 +94,12 @@ def test_every_move_of_the_table_is_possible(ledger: Ledger, site: str) -> None:
 
 
 @pytest.mark.parametrize("by", [0, 2, -1])
-def test_the_number_of_a_move_follows_the_one_before(
-    by: int, ledger: Ledger, site: str
-) -> None:
+def test_the_number_of_a_move_follows_the_one_before(by: int, ledger: Ledger, site: str) -> None:
     with pytest.raises(IntegrityError, match="may not move"):
         raw_move(ledger, current_job(ledger, site), "reserved", by=by)
 
 
-def test_a_move_without_its_row_in_the_log_is_refused_at_commit(
-    ledger: Ledger, site: str
-) -> None:
+def test_a_move_without_its_row_in_the_log_is_refused_at_commit(ledger: Ledger, site: str) -> None:
     with pytest.raises(IntegrityError, match="moved to reserved without a row in transitions"):
         raw_move(ledger, current_job(ledger, site), "reserved", logged=False)
     raw_move(ledger, current_job(ledger, site), "reserved")
@@ -194,14 +190,10 @@ def test_a_failed_state_must_say_its_class_and_message(
         with pytest.raises(IntegrityError, match="failed_says_why"):
             raw_move(ledger, row, state, finished_at=finished, **given)
     with pytest.raises(IntegrityError, match="page_jobs_failure_class"):
-        raw_move(
-            ledger, row, state, finished_at=finished, failure_class="odd", failure_message="m"
-        )
+        raw_move(ledger, row, state, finished_at=finished, failure_class="odd", failure_message="m")
 
 
-@pytest.mark.parametrize(
-    ("state", "finished"), [(S.CANCELLED, None), (S.RESERVED, text("now()"))]
-)
+@pytest.mark.parametrize(("state", "finished"), [(S.CANCELLED, None), (S.RESERVED, text("now()"))])
 def test_a_final_state_and_only_a_final_state_has_an_end(
     state: PageJobState, finished: object, ledger: Ledger, site: str
 ) -> None:
@@ -220,9 +212,7 @@ def test_a_page_has_one_published_job(ledger: Ledger, site: str) -> None:
     job_in(ledger, site, S.PUBLISHING, "t1")
     first, second = current_job(ledger, site, "t0"), current_job(ledger, site, "t1")
     with pytest.raises(IntegrityError, match="page_jobs_one_published_key"):
-        raw_move(
-            ledger, second, "published", finished_at=text("now()"), page_id=first["page_id"]
-        )
+        raw_move(ledger, second, "published", finished_at=text("now()"), page_id=first["page_id"])
 
 
 def test_a_job_has_one_open_attempt(ledger: Ledger, site: str) -> None:

@@ -124,9 +124,7 @@ def test_a_move_outside_the_table_is_a_mistake_of_the_caller(ledger: Ledger, sit
     assert current_job(ledger, site)["sequence"] == 1
 
 
-def test_a_failure_is_recorded_and_forgotten_with_the_next_move(
-    ledger: Ledger, site: str
-) -> None:
+def test_a_failure_is_recorded_and_forgotten_with_the_next_move(ledger: Ledger, site: str) -> None:
     job, lease = leased(ledger, site)
     failure = Failure(failure_class=FailureClass.BUDGET, message="the day's money is spent")
     with ledger.fenced(lease) as connection:
@@ -237,9 +235,7 @@ def test_a_job_that_does_not_rest_is_not_woken(ledger: Ledger, site: str) -> Non
     assert woken(ledger, "no such job", *FINAL) is None
 
 
-def test_waking_forgets_a_cancellation_and_may_begin_a_new_epoch(
-    ledger: Ledger, site: str
-) -> None:
+def test_waking_forgets_a_cancellation_and_may_begin_a_new_epoch(ledger: Ledger, site: str) -> None:
     job, lease = leased(ledger, site)
     ask_to_cancel(ledger, job.page_job_id)
     moved(ledger, job, lease, S.CANCELLED)

@@ -120,9 +120,7 @@ def leased(
     """The topic's due page job with its lease."""
     selection = Selection(site=site, topics=(topic,))
     with ledger.begin() as connection:
-        (claim,) = leases.claim_due(
-            connection, selection, most=1, worker=worker, lease_s=lease_s
-        )
+        (claim,) = leases.claim_due(connection, selection, most=1, worker=worker, lease_s=lease_s)
         return jobs.load(connection, claim.page_job_id), claim.lease
 
 
@@ -160,9 +158,7 @@ def let_go(ledger: Ledger, lease: Lease) -> None:
         leases.release(connection, lease)
 
 
-def reserved(
-    ledger: Ledger, job: PageJob, number: int, usd: str, caps: Caps = AMPLE
-) -> str:
+def reserved(ledger: Ledger, job: PageJob, number: int, usd: str, caps: Caps = AMPLE) -> str:
     """Reserve ``usd`` for the ``number``-th attempt; its id."""
     identifier = attempts.attempt_id(job.page_job_id, AttemptKind.GENERATE, number)
     with ledger.begin() as connection:

@@ -154,9 +154,7 @@ class Bench:
 
     def attempts(self, topic: str = "t0") -> list[tuple[str, str, str | None]]:
         """Kind, state and failure class of each attempt, oldest first."""
-        return [
-            (row.kind, row.state, row.failure_class) for row in self.rows_in(attempts, topic)
-        ]
+        return [(row.kind, row.state, row.failure_class) for row in self.rows_in(attempts, topic)]
 
     def spend(self, topic: str = "t0") -> list[str]:
         """What became of each reservation."""

@@ -130,10 +130,13 @@ page_jobs = Table(
         name="draft_is_stored",
     ),
     CheckConstraint("page_id IS NOT NULL OR state = 'failed_terminal'", name="has_a_target"),
+    # The order of claiming: with 20,000 jobs due, sorting them for each claim took 57 ms.
     Index(
         "page_jobs_due_idx",
         "site",
+        text("priority DESC"),
         "next_attempt_at",
+        "page_job_id",
         postgresql_where=text(one_of("state", WORKABLE)),
     ),
     Index(

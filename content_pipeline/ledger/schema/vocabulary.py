@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     Column,
     ColumnElement,
     DateTime,
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Numeric,
     Sequence,
     func,
+    literal_column,
 )
 
 SCHEMA = "content_pipeline"
@@ -107,6 +109,10 @@ def created() -> Column[Any]:
     return Column("created_at", Time, nullable=False, server_default=func.now())
 
 
-def seconds_from_now(seconds: float) -> ColumnElement[Any]:
+def seconds_from_now(seconds: float | BindParameter[float]) -> ColumnElement[Any]:
     """A time on the database's clock, ``seconds`` from now (or before now when negative)."""
-    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    return func.clock_timestamp() + func.make_interval(*_NOTHING_ABOVE_SECONDS, seconds)
+
+
+_NOTHING_ABOVE_SECONDS: list[ColumnElement[int]] = [literal_column("0")] * 6
+"""Years, months, weeks, days, hours and minutes."""

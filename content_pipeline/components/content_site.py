@@ -1,0 +1,75 @@
+"""The component that a site file declares: ``type: content_pipeline.ContentSite``.
+
+What belongs here: from the file to definitions. The attributes are the settings the command line
+reads from the same file, so both always mean the same site.
+"""
+
+import warnings
+
+import dagster as dg
+from pydantic import BaseModel
+
+from content_pipeline.components.due_work import (
+    build_due_job,
+    build_due_sensor,
+    build_partitions_sensor,
+)
+from content_pipeline.components.lane_assets import build_lane
+from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.components.sitemap_asset import build_sitemap
+from content_pipeline.components.topics_asset import build_topics
+from content_pipeline.config import SITE_FILE
+from content_pipeline.core.site import SiteSettings
+from content_pipeline.site_files import Site, load_site
+
+
+class ContentSite(dg.Component):
+    """One site: its topics, the pages made of them, and what is announced of them."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    @classmethod
+    def get_model_cls(cls) -> type[BaseModel]:
+        """What may stand in ``attributes``."""
+        return SiteSettings
+
+    @classmethod
+    def get_spec(cls) -> dg.ComponentTypeSpec:
+        """What ``dg list components`` shows."""
+        return dg.ComponentTypeSpec(
+            description="A site of generated pages: topics, drafts, pages, artifacts, a sitemap.",
+            produces=["asset", "asset_check", "job", "sensor"],
+        )
+
+    @classmethod
+    def load(
+        cls,
+        attributes: BaseModel | None,  # noqa: ARG003 - see below
+        context: dg.ComponentLoadContext,
+    ) -> "ContentSite":
+        """The site of the file that ``context`` is about. Raises SiteFileError.
+
+        Dagster has validated ``attributes`` by then; what it does not look for (a key given twice,
+        a credential, a missing prompt) is found here, as on the command line.
+        """
+        return cls(load_site(context.path / SITE_FILE))
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002
+        """The site's assets, checks, job and sensors."""
+        return site_definitions(self.site)
+
+
+def site_definitions(site: Site) -> dg.Definitions:
+    """All definitions of ``site``."""
+    assets = SiteAssets(site=site)
+    with warnings.catch_warnings():
+        # Runs of many partitions and checks of partitions are used on purpose, and tested here.
+        for category in (dg.BetaWarning, dg.PreviewWarning):
+            warnings.simplefilter("ignore", category)
+        due_job = build_due_job(assets)
+        return dg.Definitions(
+            assets=[build_topics(assets), build_lane(assets), build_sitemap(assets)],
+            jobs=[due_job],
+            sensors=[build_due_sensor(assets, due_job), build_partitions_sensor(assets)],
+        )

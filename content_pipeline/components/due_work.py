@@ -1,0 +1,123 @@
+"""What is due of a site, whoever asked for it: a job that claims it from the ledger, and sensors.
+
+What belongs here: work that no selection of partitions describes (retries whose wait is over,
+settled uncertainties, pages another process wanted). Three hundred scattered pages are one run of
+this job; as a backfill they were 167.
+"""
+
+import dagster as dg
+
+from content_pipeline.components.dagster_private import PRIORITY_TAG
+from content_pipeline.components.interruption import interruptible
+from content_pipeline.components.page_work import end_run, work_on
+from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.components.site_at_work import (
+    INFRASTRUCTURE_RETRIES,
+    opened_ledger,
+    site_at_work,
+)
+from content_pipeline.components.topics_asset import unregistered
+from content_pipeline.ledger import intake, leases
+from content_pipeline.ledger.leases import Selection
+
+PAGES_PER_RUN = 500
+"""After so many a run ends and the next one goes on: a run must not last an hour."""
+
+DUE_INTERVAL_S = 30
+PARTITIONS_INTERVAL_S = 60
+
+PARTITIONS_PER_TICK = 5_000
+"""Dagster takes at most 25,000 in one answer of a sensor."""
+
+RUN_TAG = "content_pipeline/due_work"
+"""Its limit in ``dagster.yaml`` keeps a site to one such run at a time."""
+
+PRIORITY = "10"
+"""Before the queue of a backfill, whose runs have 0."""
+
+UNFINISHED = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
+    """The job that works on what is due, and shows it on the same assets."""
+
+    @dg.op(
+        name=f"{assets.name}_work_on_due_pages",
+        retry_policy=INFRASTRUCTURE_RETRIES,
+        tags={"site": assets.name},
+    )
+    def work_on_due_pages(context: dg.OpExecutionContext) -> None:
+        with interruptible() as interruption, site_at_work(assets.site, context.run_id) as site:
+            everything = Selection(site=assets.name)
+            summary = work_on(
+                context, assets, site, everything, interruption, at_most=PAGES_PER_RUN
+            )
+            end_run(context, summary)
+
+    @dg.job(
+        name=f"{assets.name}_due_work",
+        description="Goes on with every page of the site that is due now, whoever asked for it.",
+        executor_def=dg.in_process_executor,
+        tags={RUN_TAG: assets.name, PRIORITY_TAG: PRIORITY},
+    )
+    def due_work() -> None:
+        work_on_due_pages()
+
+    return due_work
+
+
+def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefinition:
+    """Starts ``job`` when pages are due. Stopped until somebody wants work to start by itself."""
+
+    @dg.sensor(
+        name=f"{assets.name}_due_work_sensor",
+        job=job,
+        minimum_interval_seconds=DUE_INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description=(
+            "Starts the due work of the site: retries, settled uncertainties, and every page that "
+            "is wanted and not yet made. Spends money by itself, so it is off until switched on."
+        ),
+    )
+    def due_work_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        at_work = dg.RunsFilter(job_name=job.name, statuses=UNFINISHED)
+        if context.instance.get_runs_count(at_work):
+            return dg.SkipReason("A run is at it.")
+        with opened_ledger() as ledger, ledger.begin() as connection:
+            outlook = leases.outlook(connection, Selection(site=assets.name))
+        if outlook.wait_s is None:
+            return dg.SkipReason("Every page is done, failed or stopped.")
+        if outlook.wait_s > 0:
+            return dg.SkipReason(
+                f"{outlook.unfinished} pages wait; the first is due in {outlook.wait_s:.0f} s."
+            )
+        return dg.RunRequest()
+
+    return due_work_sensor
+
+
+def build_partitions_sensor(assets: SiteAssets) -> dg.SensorDefinition:
+    """Shows pages that were wanted elsewhere (on the command line) as partitions. Pays nothing."""
+
+    @dg.sensor(
+        name=f"{assets.name}_partitions_sensor",
+        minimum_interval_seconds=PARTITIONS_INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Registers topics that the ledger knows as partitions. Starts no run.",
+    )
+    def partitions_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        with opened_ledger() as ledger, ledger.begin() as connection:
+            keys = intake.topic_keys(connection, assets.name)
+        new = unregistered(context.instance, assets, keys)
+        if not new:
+            return dg.SkipReason(f"All {len(keys)} topics are partitions.")
+        request = assets.pages.build_add_request(new[:PARTITIONS_PER_TICK])
+        return dg.SensorResult(dynamic_partitions_requests=[request])
+
+    return partitions_sensor

@@ -1,0 +1,71 @@
+"""``draft``, ``page`` and ``artifact``: three partitioned assets of one step.
+
+What belongs here: the definition, and which pages and stages a run of it means. Each page goes its
+own way through all three, so no page waits for the slowest one.
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from content_pipeline.bootstrap import topic_rows
+from content_pipeline.components.interruption import Interruption, interruptible
+from content_pipeline.components.page_events import evaluate_checks
+from content_pipeline.components.page_work import end_run, work_on
+from content_pipeline.components.site_assets import PAGES_PER_RUN, SiteAssets
+from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_at_work
+from content_pipeline.ledger import reports
+from content_pipeline.ledger.leases import Selection
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.submit import submit
+
+
+def build_lane(assets: SiteAssets) -> dg.AssetsDefinition:
+    """The three assets of a site's pages, with their checks."""
+
+    @dg.multi_asset(
+        name=f"{assets.name}_pages",
+        specs=assets.stage_specs(),
+        check_specs=assets.check_specs(),
+        partitions_def=assets.pages,
+        can_subset=True,
+        backfill_policy=dg.BackfillPolicy.multi_run(PAGES_PER_RUN),
+        retry_policy=INFRASTRUCTURE_RETRIES,
+    )
+    def pages(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+        with interruptible() as interruption, site_at_work(assets.site, context.run.run_id) as site:
+            _materialize(context, assets, site, interruption)
+        # Nothing is yielded: a result would paint every page of the run green, failed ones too.
+        yield from ()
+
+    return pages
+
+
+def _materialize(
+    context: dg.AssetExecutionContext,
+    assets: SiteAssets,
+    site: SiteRuntime,
+    interruption: Interruption,
+) -> None:
+    topics = tuple(context.partition_keys)
+    stages = assets.stages(context.selected_asset_keys)
+    if not stages:
+        _only_check(context, assets, site, topics)
+        return
+    # What is materialized is the table as it is now, whether or not `topics` ever was.
+    submit(site, topic_rows(assets.site), requested_by=site.worker)
+    selection = Selection(site=assets.name, topics=topics, stages=stages)
+    end_run(context, work_on(context, assets, site, selection, interruption))
+
+
+def _only_check(
+    context: dg.AssetExecutionContext,
+    assets: SiteAssets,
+    site: SiteRuntime,
+    topics: tuple[str, ...],
+) -> None:
+    """Checks were selected without their assets: tell how the pages stand, and do nothing."""
+    with site.ledger.begin() as connection:
+        pages = reports.page_reports(connection, assets.name, topics)
+    stages = assets.stages({key.asset_key for key in context.selected_asset_check_keys})
+    evaluate_checks(context, assets, stages, pages)

@@ -1,0 +1,84 @@
+"""The work of a run on its pages: the lane of ``operations``, with events as pages come to rest.
+
+What belongs here: what the partitioned assets and the job for due work have in common. Which pages,
+and which of the assets, is the caller's choice.
+"""
+
+import dagster as dg
+
+from content_pipeline.components.announcement import Told, tell_hooks
+from content_pipeline.components.dagster_private import version_tags
+from content_pipeline.components.interruption import Interruption
+from content_pipeline.components.page_events import PageEvents, RunContext, evaluate_checks
+from content_pipeline.components.run_summary import RunSummary
+from content_pipeline.components.site_assets import SITEMAP_VERSION, SiteAssets
+from content_pipeline.core.states import Stage
+from content_pipeline.ledger import overview, reports
+from content_pipeline.ledger.leases import Selection
+from content_pipeline.operations.lane import advance
+from content_pipeline.operations.runtime import SiteRuntime
+
+
+def work_on(
+    context: RunContext,
+    assets: SiteAssets,
+    runtime: SiteRuntime,
+    selection: Selection,
+    interruption: Interruption,
+    *,
+    at_most: int | None = None,
+) -> RunSummary:
+    """Work on ``selection`` and log what comes of it; the run's summary.
+
+    ``at_most``: begin no new page once so many came to rest. Without topics in ``selection`` the
+    summary is about the pages that came to rest, else about those topics.
+    """
+    events = PageEvents(context=context, assets=assets, runtime=runtime, stages=selection.stages)
+    rested: dict[str, None] = {}
+    for settled in advance(runtime, selection, stop=interruption.stop):
+        events.page_came_to_rest(settled.topic_key)
+        rested[settled.topic_key] = None
+        if at_most is not None and len(rested) >= at_most:
+            interruption.stop.set()
+    wanted = list(rested) if selection.topics is None else list(selection.topics)
+    with runtime.ledger.begin() as connection:
+        pages = reports.page_reports(connection, assets.name, wanted)
+    events.pages_found_done(pages)
+    evaluate_checks(context, assets, selection.stages, pages)
+    told = _announce(context, assets, runtime) if Stage.ARTIFACT in selection.stages else None
+    with runtime.ledger.begin() as connection:
+        work = overview.work_of(connection, runtime.worker)
+    known = {page.topic_key for page in pages}
+    return RunSummary(
+        stages=selection.stages,
+        pages=pages,
+        unknown=[key for key in wanted if key not in known],
+        made=events.made_last,
+        work=work,
+        complaint=told.complaint if told else "",
+        interrupted=interruption.requested,
+    )
+
+
+def _announce(context: RunContext, assets: SiteAssets, runtime: SiteRuntime) -> Told:
+    """Tell the site's hooks of what was published, so that the site is complete after any run."""
+    told = tell_hooks(runtime)
+    if told.answers:
+        context.log_event(
+            dg.AssetMaterialization(
+                asset_key=assets.sitemap,
+                description=f"{told.urls} pages announced",
+                metadata=told.metadata(),
+                tags=version_tags(SITEMAP_VERSION, {assets.key(Stage.ARTIFACT): ""}),
+            )
+        )
+    return told
+
+
+def end_run(context: RunContext, summary: RunSummary) -> None:
+    """Show the summary on the run. Raises the Failure that ends a run whose pages need a person."""
+    context.log.info(summary.line())
+    context.instance.add_run_tags(context.run.run_id, summary.tags())
+    failure = summary.failure()
+    if failure is not None:
+        raise failure

@@ -1,0 +1,251 @@
+"""A project of its own with the real dagster.yaml, the embedded database and sandbox, and sites."""
+
+import csv
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+
+from content_pipeline.bootstrap import open_ledger
+from content_pipeline.components.content_site import site_definitions
+from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.config import HOME_VARIABLE, Project
+from content_pipeline.core.states import Stage
+from content_pipeline.ledger import reports
+from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.reports import PageReport
+from content_pipeline.postgres.server import EmbeddedServer
+from content_pipeline.postgres.urls import VARIABLE
+from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline.sandbox.settings import ProviderSettings
+from content_pipeline.sandbox.supervisor import ensure_provider_running, stop_provider
+from content_pipeline.site_files import Site, load_site
+from content_pipeline_tests.postgres.conftest import fastest_place
+
+REPOSITORY = Path(__file__).parents[2]
+
+TOWNS = ("Aalen", "Brigg", "Celle", "Deal", "Ely", "Fulda", "Gent", "Hull", "Ipswich", "Jena")
+
+INVALID = "lorem ipsum"
+"""A page that states this fact breaks the rule against unfinished text."""
+
+Attributes = dict[str, Any]
+
+
+def settings_of(name: str, **changes: Any) -> Attributes:
+    """A site that answers at once; ``changes`` replace whole top-level keys."""
+    return {
+        "site": name,
+        "title": f"Towns of {name}",
+        "base_url": f"https://{name}.example",
+        "owner": "town team",
+        "topics": {"table": "topics.csv", "id": "code", "name": "name", "path": "/{name}/"},
+        "article": {
+            "prompt": "prompt.md",
+            "facts": {"name": "Name", "known_for": "Known for", "population": "Population"},
+            "must_state": ["name", "population"],
+            "rules": {"min_words": 20},
+        },
+        "generation": {
+            "provider": "sandbox",
+            "model": "gpt-5-mini",
+            "deadline_s": 20,
+            "sandbox": {"latency_median_s": 0},
+        },
+        "cms": {"kind": "folder", "folder": f"public/{name}"},
+        "lane": {"patience_s": 0},
+    } | changes
+
+
+def rows_of(count: int, **known_for: str) -> list[dict[str, str]]:
+    """``count`` towns with keys t01, t02, …; ``known_for``: other facts, by key."""
+    return [
+        {
+            "code": f"t{number:02}",
+            "name": f"{TOWNS[number % len(TOWNS)]} {number}",
+            "known_for": known_for.get(f"t{number:02}", "its market"),
+            "population": str(10_000 + number),
+        }
+        for number in range(1, count + 1)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TownSite:
+    """A site of the project, with the ways tests look at it from every side."""
+
+    project: Project
+    site: Site
+    instance: dg.DagsterInstance
+    ledger: Ledger
+    provider: SandboxClient
+    definitions: dg.Definitions = field(repr=False)
+
+    @property
+    def assets(self) -> SiteAssets:
+        return SiteAssets(site=self.site)
+
+    def materialize(
+        self,
+        *stages: Stage,
+        pages: str | tuple[str, str] | None = None,
+        also: Sequence[dg.AssetKey] = (),
+    ) -> dg.ExecuteInProcessResult:
+        """Run assets of a page or a range of pages; the result, whatever it is."""
+        key, tags = None, {}
+        if isinstance(pages, tuple):
+            tags = {
+                "dagster/asset_partition_range_start": pages[0],
+                "dagster/asset_partition_range_end": pages[1],
+            }
+        else:
+            key = pages
+        job = self.definitions.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(
+            instance=self.instance,
+            asset_selection=[*(self.assets.key(stage) for stage in stages), *also],
+            partition_key=key,
+            tags=tags,
+            raise_on_error=False,
+        )
+
+    def materialize_topics(self) -> dg.ExecuteInProcessResult:
+        return self.materialize(also=[self.assets.topics])
+
+    def run_job(self, name: str) -> dg.ExecuteInProcessResult:
+        job = self.definitions.resolve_job_def(name)
+        return job.execute_in_process(instance=self.instance, raise_on_error=False)
+
+    def statuses(self, stage: Stage, keys: Sequence[str]) -> dict[str, str]:
+        """Partition → what the asset's page shows of it."""
+        found = self.instance.get_status_by_partition(
+            self.assets.key(stage), list(keys), self.assets.pages
+        )
+        assert found is not None
+        return {
+            key: "MISSING" if found.get(key) is None else found[key].name  # type: ignore[union-attr]
+            for key in keys
+        }
+
+    def event(self, stage: Stage, page: str) -> dg.AssetMaterialization:
+        """The newest materialization of a page."""
+        wanted = dg.AssetRecordsFilter(self.assets.key(stage), asset_partitions=[page])
+        (record,) = self.instance.fetch_materializations(wanted, limit=1).records
+        assert record.asset_materialization is not None
+        return record.asset_materialization
+
+    def report(self, page: str) -> PageReport:
+        """What the ledger says of a page."""
+        with self.ledger.begin() as connection:
+            (found,) = reports.page_reports(connection, self.assets.name, [page])
+        return found
+
+    def billed(self) -> int:
+        """Generations that were billed since the test began, by the provider's own account."""
+        return len(self.provider.truth()["generations"])
+
+    def writes(self) -> list[str]:
+        """Lines that the folder wrote into its own log, one per page written."""
+        log = self.project.root / self.site.settings.cms.folder / ".content-pipeline" / "writes.log"
+        return log.read_text().splitlines() if log.exists() else []
+
+
+_NUMBERS = itertools.count(1)
+MakeSite = Callable[..., TownSite]
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(VARIABLE, raising=False)
+        for name, value in values.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="session")
+def project() -> Iterator[Project]:
+    """A project with the repository's dagster.yaml, in a place that any account can enter."""
+    root = Path(tempfile.mkdtemp(prefix="cp-", dir=fastest_place()))
+    root.chmod(0o755)
+    shutil.copy(REPOSITORY / "dagster.yaml", root)
+    made = Project(root=root)
+    with _environment(DAGSTER_HOME=str(root), **{HOME_VARIABLE: str(root)}):
+        yield made
+        stop_provider(made.data_home)
+        EmbeddedServer(made.data_home).stop()
+    shutil.rmtree(root)
+
+
+@pytest.fixture(scope="session")
+def instance(project: Project) -> Iterator[dg.DagsterInstance]:
+    """The instance that dagster.yaml describes."""
+    with dg.DagsterInstance.get() as instance:
+        yield instance
+
+
+@pytest.fixture(scope="session")
+def ledger(project: Project) -> Iterator[Ledger]:
+    ledger = open_ledger(project)
+    yield ledger
+    ledger.dispose()
+
+
+@pytest.fixture
+def provider(project: Project) -> SandboxClient:
+    """The project's provider, without memory of earlier tests and without faults."""
+    settings = ProviderSettings(latency_median_s=0, idle_exit_s=600)
+    client = ensure_provider_running(project.data_home, settings).client()
+    client.reset()
+    client.set_faults(FaultPlan())
+    return client
+
+
+@pytest.fixture
+def make_site(
+    project: Project,
+    instance: dg.DagsterInstance,
+    ledger: Ledger,
+    provider: SandboxClient,
+) -> MakeSite:
+    """Declare a new site in the project."""
+
+    def make(rows: Sequence[Mapping[str, str]], **changes: Any) -> TownSite:
+        name = f"towns{next(_NUMBERS)}"
+        folder = project.root / "content_pipeline" / "defs" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        write_table(folder / "topics.csv", rows)
+        (folder / "prompt.md").write_text("Write about {{ name }}.\n\n{{ facts }}\n")
+        document = {
+            "type": "content_pipeline.ContentSite",
+            "attributes": settings_of(name, **changes),
+        }
+        (folder / "defs.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+        site = load_site(folder / "defs.yaml")
+        return TownSite(
+            project=project,
+            site=site,
+            instance=instance,
+            ledger=ledger,
+            provider=provider,
+            definitions=site_definitions(site),
+        )
+
+    return make
+
+
+def write_table(file: Path, rows: Sequence[Mapping[str, str]]) -> None:
+    with file.open("w", newline="") as output:
+        writer = csv.DictWriter(output, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
