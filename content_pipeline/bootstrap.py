@@ -67,11 +67,12 @@ def open_site(
     settings = site.settings
     profile = provider_profile(settings.generation.provider)
     prices = _prices(site, profile)
-    prices.cost(settings.generation.model, Usage(input_tokens=1, output_tokens=1))
+    for step in site.chain.steps:
+        prices.cost(step.model, Usage(input_tokens=1, output_tokens=1))
     cms, hooks = _folder_site(site, project)
     return SiteRuntime(
         site=settings,
-        prompt_template=site.prompt_template,
+        chain=site.chain,
         columns=site.columns,
         generation_version=site.generation_version,
         ledger=ledger,
@@ -108,13 +109,17 @@ def topic_rows(site: Site) -> Iterator[dict[str, str]]:
 
 def _prices(site: Site, profile: ProviderProfile) -> PriceList:
     generation = site.settings.generation
-    overrides = {}
-    if generation.price is not None:
-        overrides[generation.model] = PriceOverride(
-            input_usd_per_mtok=generation.price.input_usd_per_mtok,
-            output_usd_per_mtok=generation.price.output_usd_per_mtok,
-            cached_input_usd_per_mtok=generation.price.cached_input_usd_per_mtok,
+    stated = [(generation.model, generation.price)]
+    stated += [(step.model or generation.model, step.price) for step in generation.steps]
+    overrides = {
+        model: PriceOverride(
+            input_usd_per_mtok=price.input_usd_per_mtok,
+            output_usd_per_mtok=price.output_usd_per_mtok,
+            cached_input_usd_per_mtok=price.cached_input_usd_per_mtok,
         )
+        for model, price in stated
+        if price is not None
+    }
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
 
 

@@ -14,12 +14,12 @@ from typing import Any, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from content_pipeline.core.article import article_schema
+from content_pipeline.core.chain import Chain
 from content_pipeline.core.errors import SiteFileError
-from content_pipeline.core.identity import generation_version
-from content_pipeline.core.prompts import SYSTEM_PROMPT, PromptError, template_columns
+from content_pipeline.core.identity import digest
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.topics import used_columns
+from content_pipeline.site_chain import load_chain
 
 COMPONENT_TYPE = "content_pipeline.ContentSite"
 
@@ -38,7 +38,7 @@ class Site:
 
     file: Path
     settings: SiteSettings
-    prompt_template: str = field(repr=False)
+    chain: Chain = field(repr=False)
     columns: frozenset[str]
     """The columns of the topic table that enter a page."""
 
@@ -51,18 +51,7 @@ class Site:
     @property
     def generation_version(self) -> str:
         """Identity of how this site makes its pages."""
-        generation = self.settings.generation
-        return generation_version(
-            template=self.prompt_template,
-            system=SYSTEM_PROMPT,
-            model=self.settings.model_identity,
-            parameters={
-                "facts": list(self.settings.article.facts.items()),
-                "max_output_tokens": generation.max_output_tokens,
-                "temperature": generation.temperature,
-            },
-            schema=article_schema(),
-        )
+        return digest("generation", self.chain.version, list(self.settings.article.facts.items()))
 
 
 def load_site(file: Path) -> Site:
@@ -105,22 +94,9 @@ def load_site(file: Path) -> Site:
 
 
 def site_of(settings: SiteSettings, file: Path) -> Site:
-    """The site of ``settings`` declared in ``file``, with its prompt. Raises SiteFileError."""
-    article = settings.article
-    prompt = file.parent / article.prompt
-    try:
-        template = prompt.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise SiteFileError(
-            f"{file}: the prompt `article.prompt: {article.prompt}` cannot be read ({error}); put "
-            "the file beside the site file"
-        ) from None
-    try:
-        in_prompt = template_columns(template, tuple(article.facts))
-    except PromptError as error:
-        raise SiteFileError(f"{prompt}: {error}") from None
-    columns = used_columns(settings, in_prompt)
-    return Site(file=file, settings=settings, prompt_template=template, columns=columns)
+    """The site of ``settings`` declared in ``file``, with its prompts. Raises SiteFileError."""
+    chain, columns = load_chain(settings, file)
+    return Site(file=file, settings=settings, chain=chain, columns=used_columns(settings, columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

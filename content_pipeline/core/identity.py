@@ -24,13 +24,6 @@ def input_hash(path: str, columns: Mapping[str, str]) -> str:
     return digest("input", path, dict(columns))
 
 
-def generation_version(
-    *, template: str, system: str, model: str, parameters: Mapping[str, Any], schema: Any
-) -> str:
-    """Identity of how a page is made: prompt template, model, parameters and output schema."""
-    return digest("generation", template, system, model, dict(parameters), schema)
-
-
 def page_id(site: str, path: str) -> str:
     """Identity of a publish target: one canonical path of one site."""
     return digest("page", site, path)

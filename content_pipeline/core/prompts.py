@@ -65,14 +65,17 @@ def _environment() -> ImmutableSandboxedEnvironment:
     return environment
 
 
-def template_columns(template: str, fact_columns: tuple[str, ...]) -> frozenset[str]:
+def template_columns(
+    template: str, fact_columns: tuple[str, ...], earlier_steps: tuple[str, ...] = ()
+) -> frozenset[str]:
     """The columns of the topic table that ``template`` uses. Raises PromptError for bad syntax.
 
     Only these enter a page's identity: a column that no template uses changes nothing.
+    ``earlier_steps``: names that stand for outputs instead of columns.
     """
     try:
         tree = _environment().parse(template)
-        names = meta.find_undeclared_variables(tree)
+        names = meta.find_undeclared_variables(tree) - set(earlier_steps)
     except TemplateSyntaxError as error:
         raise PromptError(f"line {error.lineno}: {error.message}") from None
     for node in tree.find_all(nodes.Node):
@@ -85,13 +88,20 @@ def template_columns(template: str, fact_columns: tuple[str, ...]) -> frozenset[
     return frozenset(names)
 
 
-def render_prompt(template: str, columns: Mapping[str, str], facts: Mapping[str, str]) -> str:
+def render_prompt(
+    template: str,
+    columns: Mapping[str, str],
+    facts: Mapping[str, str],
+    outputs: Mapping[str, Any] | None = None,
+) -> str:
     """The user message. ``columns``: column → value; ``facts``: label → value, in this order.
+
+    ``outputs``: what earlier steps wrote, by step name; quoted like everything from outside.
 
     Raises PromptError when the template uses a column that the row lacks, or fails on this row.
     """
     block = f"{FACTS_OPEN}\n{_quoted(dict(facts))}\n{FACTS_CLOSE}"
-    values: dict[str, Any] = {**columns, FACTS: _Verbatim(block)}
+    values: dict[str, Any] = {**columns, **(outputs or {}), FACTS: _Verbatim(block)}
     try:
         return _compiled(template).render(values)
     except UndefinedError as error:

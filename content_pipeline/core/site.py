@@ -129,6 +129,20 @@ class Price(_Settings):
     cached_input_usd_per_mtok: Annotated[Decimal | None, Field(ge=0)] = None
 
 
+class GenerationStep(_Settings):
+    """One paid call of a chain; what it leaves out is the site's."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+    prompt: Annotated[str, Field(description="Jinja template file; may use {{ earlier_step }}")]
+    output: Annotated[
+        str, Field(description="`article`, `review`, or a JSON schema file beside this file")
+    ] = "article"
+    model: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    max_output_tokens: Annotated[int | None, Field(ge=16, le=200_000)] = None
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    price: Price | None = None
+
+
 class SandboxSettings(_Settings):
     """How the offline provider behaves."""
 
@@ -154,6 +168,29 @@ class GenerationSettings(_Settings):
     base_url_env: VariableName = "OPENAI_BASE_URL"
     price: Price | None = None
     sandbox: SandboxSettings = SandboxSettings()
+    steps: Annotated[
+        tuple[GenerationStep, ...], Field(description="several calls per page, in order")
+    ] = ()
+    assemble: Annotated[
+        dict[Literal["title", "meta_description", "introduction", "sections"], str] | None,
+        Field(description="article field: `step` or `step.key`, when no step writes the article"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _whole_chain(self) -> Self:
+        names = [step.name for step in self.steps]
+        if len(set(names)) != len(names):
+            raise ValueError("two steps share a name; every step needs its own")
+        if self.assemble is None:
+            if self.steps and not any(step.output == "article" for step in self.steps):
+                raise ValueError("no step writes the article; add `assemble` or `output: article`")
+            return self
+        if len(self.assemble) != len(("title", "meta_description", "introduction", "sections")):
+            raise ValueError("`assemble` must name title, meta_description, introduction, sections")
+        for source in self.assemble.values():
+            if source.partition(".")[0] not in names:
+                raise ValueError(f"`assemble` names {source!r}, and no step is called that")
+        return self
 
 
 class FolderCMSSettings(_Settings):
@@ -226,8 +263,6 @@ class SiteSettings(_Settings):
         """The canonical absolute URL of ``path``."""
         return self.base_url + path
 
-    @property
-    def model_identity(self) -> str:
-        """The model as it enters a page's identity: sandbox text is never taken for a model's."""
-        name = self.generation.model
-        return f"sandbox/{name}" if self.generation.provider == "sandbox" else name
+    def model_identity(self, model: str) -> str:
+        """``model`` as it enters a page's identity: sandbox text is never taken for a model's."""
+        return f"sandbox/{model}" if self.generation.provider == "sandbox" else model

@@ -65,6 +65,8 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     (_S.QUEUED, _S.RESERVED): "a worker holds the page, the worst case is reserved",
     (_S.RESERVED, _S.GENERATING): "the intent of the paid call is committed",
     (_S.GENERATING, _S.GENERATED): "the answer is paid, stored and an article",
+    (_S.GENERATING, _S.QUEUED): "a step's output is stored and the next step is wanted",
+    (_S.QUEUED, _S.GENERATED): "every step's output is stored already: nothing is paid",
     (_S.GENERATED, _S.VALIDATING): "the site's rules are applied",
     (_S.VALIDATING, _S.READY_TO_PUBLISH): "no rule is broken",
     (_S.READY_TO_PUBLISH, _S.PUBLISHING): "the intent of the publish is committed",
@@ -80,7 +82,7 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     # outcomes nobody knows yet, and what the other side says about them
     (_S.GENERATING, _S.GENERATION_UNCERTAIN): "the call was sent and its answer is lost",
     (_S.GENERATION_UNCERTAIN, _S.GENERATED): "the provider had the answer: it is recovered",
-    (_S.GENERATION_UNCERTAIN, _S.QUEUED): "no answer exists or can be had; one more may be paid",
+    (_S.GENERATION_UNCERTAIN, _S.QUEUED): "the outcome is settled; the next call is wanted",
     (_S.PUBLISHING, _S.PUBLISH_UNCERTAIN): "the write was sent and its answer is lost",
     (_S.PUBLISH_UNCERTAIN, _S.PUBLISHED): "the CMS holds the revision: nothing is written again",
     (_S.PUBLISH_UNCERTAIN, _S.READY_TO_PUBLISH): "the CMS proved that nothing was written",

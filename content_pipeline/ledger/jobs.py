@@ -60,6 +60,8 @@ class PageJob:
     input_hash: str
     input_columns: Mapping[str, str] = field(repr=False)
     generation_version: str
+    nonce: str
+    """Empty but for a deliberate regeneration, which must not reuse an earlier answer."""
     owner: str
     revision: int | None
     """The draft revision it produced or took over; None before generation."""
@@ -115,6 +117,7 @@ def _from_row(row: Row[Any]) -> PageJob:
         input_hash=row.input_hash,
         input_columns=row.input_columns,
         generation_version=row.generation_version,
+        nonce=row.nonce,
         owner=row.owner,
         revision=row.revision,
         failure_class=FailureClass(row.failure_class) if row.failure_class else None,

@@ -13,7 +13,7 @@ from content_pipeline.ledger.attempts import Attempt
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AnswerSource, AttemptKind
-from content_pipeline.operations.generate import take_answer, why_unreadable
+from content_pipeline.operations.answers import take_answer, why_unreadable
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from content_pipeline.core.chain import Chain
 from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
@@ -19,7 +20,8 @@ class SiteRuntime:
     """Everything that work on one site needs; safe to share between threads."""
 
     site: SiteSettings
-    prompt_template: str = field(repr=False)
+    chain: Chain = field(repr=False)
+    """The paid calls that a page is made by."""
     columns: frozenset[str]
     """The columns of the topic table that enter a page."""
     generation_version: str

@@ -29,10 +29,11 @@ def ensure_schema(url: str, name: str) -> None:
             if not _usable(connection, name):
                 _create(connection, name)
     except OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0]
         shown = make_url(url).set(query={}).render_as_string(hide_password=True)
         raise DatabaseUnavailable(
-            f"Cannot reach the database {shown}: {str(error.orig).strip().splitlines()[0]}. Check that it is up "
-            "and that host, port, user and password are right."
+            f"Cannot reach the database {shown}: {reason}. Check that it is up and that host, "
+            "port, user and password are right."
         ) from None
     finally:
         engine.dispose()

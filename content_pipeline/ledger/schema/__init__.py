@@ -13,6 +13,7 @@ from content_pipeline.ledger.schema.pages import (
     pages,
     rejected_rows,
     sites,
+    step_outputs,
     topics,
     transitions,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "seconds_from_now",
     "sites",
     "spend",
+    "step_outputs",
     "topics",
     "transitions",
 ]

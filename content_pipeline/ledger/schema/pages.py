@@ -190,3 +190,18 @@ draft_revisions = Table(
     PrimaryKeyConstraint("page_id", "revision"),
     Index("draft_revisions_page_job_id_idx", "page_job_id"),
 )
+
+step_outputs = Table(
+    "step_outputs",
+    metadata,
+    Column("page_job_id", Text, ForeignKey("page_jobs.page_job_id"), nullable=False),
+    Column("step", Text, nullable=False),
+    Column("page_id", Text, ForeignKey("pages.page_id"), nullable=False),
+    Column("step_key", Text, nullable=False),
+    Column("attempt_id", Text, nullable=False),
+    Column("output", JSONB, nullable=False),
+    Column("output_hash", Text, nullable=False),
+    created(),
+    PrimaryKeyConstraint("page_job_id", "step"),
+    Index("step_outputs_page_id_idx", "page_id"),
+)

@@ -1,0 +1,164 @@
+"""Chains: a page's generation as one or more paid steps, each with its own prompt and output.
+
+What belongs here: what a step is, which comes next, and how the outputs of all become the article.
+A page that is made by one call is a chain of length one, not a second way. A step's key is derived
+from everything that goes into it, so that the same question about a page is never paid twice, not
+even when a later step of the chain changes.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import jsonschema
+
+from content_pipeline.core.article import Article, NotAnArticle, article_of, article_schema
+from content_pipeline.core.identity import digest
+from content_pipeline.core.prompts import SYSTEM_PROMPT
+
+Outputs = Mapping[str, Any]
+"""Step name → its parsed JSON output."""
+
+
+class StepRole(StrEnum):
+    """What a step is for."""
+
+    CONTENT = "content"
+    """Its output goes into the page or into later steps."""
+    REVIEW = "review"
+    """A second opinion: it may reject the page, and adds nothing to it."""
+
+
+REVIEW_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "description": "Whether the page may be published."},
+        "findings": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "What is wrong, one sentence each; empty when approved.",
+        },
+    },
+    "required": ["approved", "findings"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One paid call of a page's chain."""
+
+    name: str
+    role: StepRole
+    template: str = field(repr=False)
+    model: str
+    model_identity: str
+    """The model as it enters identities: sandbox text is never taken for a model's."""
+    schema_name: str
+    schema: Mapping[str, Any] = field(repr=False)
+    max_output_tokens: int
+    temperature: float | None
+
+    @property
+    def version(self) -> str:
+        """Identity of how this step is made."""
+        return digest(
+            "step",
+            self.template,
+            SYSTEM_PROMPT,
+            self.model_identity,
+            dict(self.schema),
+            self.max_output_tokens,
+            self.temperature,
+        )
+
+    def key(self, prompt: str) -> str:
+        """Identity of this step's answer to ``prompt``."""
+        return digest("answer", self.version, prompt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """All steps of a page, in order, and how their outputs become the article."""
+
+    steps: tuple[Step, ...]
+    assembly: Mapping[str, str] | None
+    """Article field → ``step`` or ``step.key``; None: the one article among the outputs."""
+
+    @property
+    def version(self) -> str:
+        """Identity of the whole chain."""
+        assembly = None if self.assembly is None else dict(self.assembly)
+        return digest("chain", [[step.name, step.version] for step in self.steps], assembly)
+
+    def next_step(self, outputs: Outputs) -> Step | None:
+        """The first step without an output; None when all have one."""
+        return next((step for step in self.steps if step.name not in outputs), None)
+
+    def step(self, name: str) -> Step:
+        """The step called ``name``. Raises KeyError."""
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(name)
+
+    def article(self, outputs: Outputs) -> Article:
+        """The page's article, made of all outputs. Raises NotAnArticle."""
+        if self.assembly is None:
+            makers = [step.name for step in self.steps if step.schema_name == ARTICLE]
+            return article_of(outputs[makers[-1]])
+        return article_of(
+            {name: _looked_up(outputs, source) for name, source in self.assembly.items()}
+        )
+
+    def rejections(self, outputs: Outputs) -> list[str]:
+        """Reviews that reject the page: step names with their number of findings."""
+        return [
+            f"{step.name} ({len(outputs[step.name]['findings'])} findings)"
+            for step in self.steps
+            if step.role is StepRole.REVIEW and not outputs[step.name]["approved"]
+        ]
+
+
+ARTICLE = "article"
+"""The schema of a whole page."""
+
+
+def schema_of(name: str) -> Mapping[str, Any] | None:
+    """A schema that the project itself provides, by name."""
+    return {ARTICLE: article_schema(), StepRole.REVIEW.value: REVIEW_SCHEMA}.get(name)
+
+
+class NotOfSchema(ValueError):
+    """The output is not what was asked for; the message names the place, never the text."""
+
+
+def parse_output(text: str, step: Step) -> Any:
+    """The parsed output of ``step``. Raises NotOfSchema."""
+    try:
+        output = json.loads(text)
+        jsonschema.validate(output, dict(step.schema))
+        if step.schema_name == ARTICLE:
+            article_of(output)
+    except json.JSONDecodeError as error:
+        raise NotOfSchema(f"the answer is not JSON (position {error.pos})") from None
+    except jsonschema.ValidationError as error:
+        place = ".".join(map(str, error.absolute_path)) or "document"
+        raise NotOfSchema(
+            f"the answer is not of the asked schema ({place}: {error.validator})"
+        ) from None
+    except NotAnArticle as error:
+        raise NotOfSchema(str(error)) from None
+    return output
+
+
+def _looked_up(outputs: Outputs, source: str) -> Any:
+    name, _, key = source.partition(".")
+    output = outputs[name]
+    if not key:
+        return output
+    if not isinstance(output, Mapping) or key not in output:
+        raise NotAnArticle(f"the output of step {name!r} has no {key!r}")
+    return output[key]

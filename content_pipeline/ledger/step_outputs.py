@@ -1,0 +1,83 @@
+"""Step outputs: what each paid step of a page's chain came to, kept for good.
+
+What belongs here: storing and finding them. An output is found by its key (the question that it
+answers), so that another page job of the page takes it over instead of paying for it again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from content_pipeline.core.identity import digest
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.schema import step_outputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutput:
+    """One stored output."""
+
+    page_job_id: str
+    step: str
+    step_key: str
+    attempt_id: str
+    output: Any
+
+
+def of_page(connection: Connection, page_id: str) -> list[StepOutput]:
+    """All outputs of a page's jobs, newest first."""
+    rows = connection.execute(
+        select(step_outputs)
+        .where(step_outputs.c.page_id == page_id)
+        .order_by(step_outputs.c.created_at.desc())
+    )
+    return [
+        StepOutput(
+            page_job_id=row.page_job_id,
+            step=row.step,
+            step_key=row.step_key,
+            attempt_id=row.attempt_id,
+            output=row.output,
+        )
+        for row in rows
+    ]
+
+
+def store(
+    connection: Connection, job: PageJob, *, step: str, step_key: str, attempt_id: str, output: Any
+) -> None:
+    """Keep the output of ``step``; a second one for the same job and step changes nothing."""
+    take_over(
+        connection,
+        job,
+        [
+            StepOutput(
+                page_job_id=job.page_job_id,
+                step=step,
+                step_key=step_key,
+                attempt_id=attempt_id,
+                output=output,
+            )
+        ],
+    )
+
+
+def take_over(connection: Connection, job: PageJob, outputs: Iterable[StepOutput]) -> None:
+    """Make ``outputs``, of whichever page job, those of ``job``."""
+    for found in outputs:
+        connection.execute(
+            upsert(step_outputs)
+            .values(
+                page_job_id=job.page_job_id,
+                step=found.step,
+                page_id=job.page_id,
+                step_key=found.step_key,
+                attempt_id=found.attempt_id,
+                output=found.output,
+                output_hash=digest("output", found.output),
+            )
+            .on_conflict_do_nothing()
+        )

@@ -1,0 +1,145 @@
+"""Answers: book a saved answer, keep its step's output, and make a draft once the chain is whole.
+
+What belongs here: everything between the raw answer of a paid call and the draft. It costs nothing
+and can be repeated; how an answer is obtained is ``generate``'s and ``recover``'s.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from content_pipeline.core.article import NotAnArticle, article_json
+from content_pipeline.core.chain import NotOfSchema, Step, parse_output
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.identity import digest
+from content_pipeline.core.ports import RawResponse, Reading
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import attempts, drafts, jobs, spend, step_outputs
+from content_pipeline.ledger.database import Lease
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.operations.requests import ChainPosition, position
+from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.setbacks import set_back
+
+
+def why_unreadable(runtime: SiteRuntime, raw: RawResponse) -> Failure | None:
+    """Why a saved answer does not even say whether it is one (a proxy's page, a cut body)."""
+    failure = runtime.model.read(raw).failure
+    uncertain = failure is not None and failure.failure_class is FailureClass.UNCERTAIN
+    return failure if uncertain else None
+
+
+def take_answer(
+    runtime: SiteRuntime,
+    job: PageJob,
+    lease: Lease,
+    attempt_id: str,
+    raw: RawResponse,
+    *,
+    recovered: bool,
+    asked: ChainPosition | None = None,
+) -> PageJob:
+    """Book a saved answer and go on with its output, or record why it is none.
+
+    Works from ``generating`` and from ``generation_uncertain``; costs nothing, so a crash repeats
+    it. An answer that stays unreadable when the provider itself hands it out is a useless one.
+    ``asked``: where the chain stood at the call, when the caller has just looked.
+    """
+    reading = runtime.model.read(raw)
+    before = asked or position(runtime, job)
+    assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
+    output = _output_of(reading, before.step)
+    with runtime.ledger.fenced(lease, repeatable=True) as connection:
+        _book(connection, runtime, attempt_id, before.step, reading)
+        if isinstance(output, Failure):
+            attempts.fail(connection, attempt_id, output, reading=reading)
+            return set_back(connection, runtime, job, lease, output, AttemptKind.GENERATE)
+        step_outputs.store(
+            connection,
+            job,
+            step=before.step.name,
+            step_key=before.step_key(job),
+            attempt_id=attempt_id,
+            output=output,
+        )
+        values = before.values | {before.step.name: output}
+        job = _go_on(connection, runtime, job, lease, values, attempt_id)
+        attempts.succeed(
+            connection,
+            attempt_id,
+            revision=job.revision,
+            output_hash=digest("output", output),
+            recovered=recovered,
+            reading=reading,
+        )
+    runtime.on_checkpoint("draft_stored" if job.revision is not None else "step_stored")
+    return job
+
+
+def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosition) -> PageJob:
+    """``queued`` whose steps all have their output already: a draft of it, for nothing."""
+    attempt_id = list(found.outputs.values())[-1].attempt_id
+    with runtime.ledger.fenced(lease, repeatable=True) as connection:
+        step_outputs.take_over(connection, job, found.outputs.values())
+        return _go_on(connection, runtime, job, lease, found.values, attempt_id)
+
+
+def _book(
+    connection: Connection, runtime: SiteRuntime, attempt_id: str, step: Step, reading: Reading
+) -> None:
+    if reading.usage is None:
+        # Paid, and the provider does not say how much: the reserved worst case stands.
+        spend.settle_at_worst_case(connection, attempt_id)
+    else:
+        spend.settle(connection, attempt_id, runtime.prices.cost(step.model, reading.usage))
+
+
+def _output_of(reading: Reading, step: Step) -> Any:
+    """The parsed output, or the Failure that stands in its place."""
+    if reading.failure is not None:
+        if reading.failure.failure_class is FailureClass.UNCERTAIN:
+            return replace(reading.failure, failure_class=FailureClass.BAD_OUTPUT)
+        return reading.failure
+    try:
+        return parse_output(reading.text or "", step)
+    except NotOfSchema as error:
+        return Failure(
+            failure_class=FailureClass.BAD_OUTPUT,
+            message=f"step {step.name}: {error}",
+            request_id=reading.request_id,
+        )
+
+
+def _go_on(
+    connection: Connection,
+    runtime: SiteRuntime,
+    job: PageJob,
+    lease: Lease,
+    values: dict[str, Any],
+    attempt_id: str,
+) -> PageJob:
+    """To the next step, or, when the chain is whole, to the draft."""
+    chain = runtime.chain
+    if chain.next_step(values) is not None:
+        return jobs.move(connection, job, PageJobState.QUEUED, lease=lease)
+    try:
+        rejected = chain.rejections(values)
+        article = chain.article(values)
+    except NotAnArticle as error:
+        return _unfit(connection, runtime, job, lease, f"the outputs make no page: {error}")
+    if rejected:
+        return _unfit(connection, runtime, job, lease, f"rejected by {', '.join(rejected)}")
+    output_hash = digest("article", article_json(article))
+    revision = drafts.store(
+        connection, job, attempt_id=attempt_id, article=article, output_hash=output_hash
+    )
+    return jobs.move(connection, job, PageJobState.GENERATED, lease=lease, revision=revision)
+
+
+def _unfit(
+    connection: Connection, runtime: SiteRuntime, job: PageJob, lease: Lease, why: str
+) -> PageJob:
+    failure = Failure(failure_class=FailureClass.INVALID_PAGE, message=why)
+    return set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)

@@ -1,0 +1,95 @@
+"""Requests: which paid call a page job needs next, fully determined before anything is sent.
+
+What belongs here: walking the chain over the outputs that are stored, this job's own and those of
+earlier jobs of the page that answer the very same question. Nothing is paid or written here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from content_pipeline.core.chain import Step
+from content_pipeline.core.money import Usage, input_token_bound
+from content_pipeline.core.ports import GenerationRequest
+from content_pipeline.core.prompts import SYSTEM_PROMPT, render_prompt
+from content_pipeline.ledger import step_outputs
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.step_outputs import StepOutput
+from content_pipeline.operations.runtime import SiteRuntime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainPosition:
+    """How far a page job's chain has come."""
+
+    outputs: Mapping[str, StepOutput]
+    """By step, in the order of the chain; some may still belong to an earlier job."""
+    step: Step | None
+    """The step to pay for next; None when every step has its output."""
+    prompt: str = field(default="", repr=False)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Step name → output."""
+        return {name: found.output for name, found in self.outputs.items()}
+
+    def step_key(self, job: PageJob) -> str:
+        """Identity of the question that ``step`` asks."""
+        assert self.step is not None
+        return _key(self.step, self.prompt, job)
+
+
+def position(runtime: SiteRuntime, job: PageJob) -> ChainPosition:
+    """Where ``job`` stands in its chain."""
+    with runtime.ledger.begin() as connection:
+        stored = step_outputs.of_page(connection, job.page_id)
+    own = {found.step: found for found in stored if found.page_job_id == job.page_job_id}
+    by_key = {found.step_key: found for found in reversed(stored)}
+    outputs: dict[str, StepOutput] = {}
+    for step in runtime.chain.steps:
+        prompt = _prompt(runtime, job, step, outputs)
+        found = own.get(step.name) or by_key.get(_key(step, prompt, job))
+        if found is None:
+            return ChainPosition(outputs=outputs, step=step, prompt=prompt)
+        outputs[step.name] = found
+    return ChainPosition(outputs=outputs, step=None)
+
+
+def _key(step: Step, prompt: str, job: PageJob) -> str:
+    return step.key(f"{job.nonce}\n{prompt}")
+
+
+def _prompt(
+    runtime: SiteRuntime, job: PageJob, step: Step, outputs: Mapping[str, StepOutput]
+) -> str:
+    facts = {
+        label: job.input_columns[column]
+        for column, label in runtime.site.article.facts.items()
+        if job.input_columns.get(column)
+    }
+    earlier = {name: found.output for name, found in outputs.items()}
+    return render_prompt(step.template, job.input_columns, facts, earlier)
+
+
+def build_request(
+    runtime: SiteRuntime, job: PageJob, step: Step, prompt: str, attempt_id: str
+) -> GenerationRequest:
+    """The paid call of ``step``."""
+    return GenerationRequest(
+        attempt_id=attempt_id,
+        page_job_id=job.page_job_id,
+        model=step.model,
+        system=SYSTEM_PROMPT,
+        user=prompt,
+        schema_name=step.schema_name,
+        schema=step.schema,
+        max_output_tokens=step.max_output_tokens,
+        temperature=step.temperature,
+        deadline_s=runtime.site.generation.deadline_s,
+    )
+
+
+def most_usage(step: Step, prompt: str) -> Usage:
+    """The most tokens that the call of ``step`` can come to."""
+    sent = input_token_bound(SYSTEM_PROMPT, prompt, str(step.schema))
+    return Usage(input_tokens=sent, cache_write_tokens=sent, output_tokens=step.max_output_tokens)
