@@ -18,8 +18,9 @@ from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
-from content_pipeline.config import Project, environment
+from content_pipeline.config import Project, day_budget_usd, environment
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
+from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
 from content_pipeline.ledger import migrate
@@ -78,12 +79,15 @@ def open_site(
         ledger=ledger,
         model=_model(site, project, profile),
         prices=prices,
+        model_route=model_route(site),
         cms=cms,
+        cms_route=cms_route(site),
         hooks=hooks,
         worker=f"{socket.gethostname()}:{os.getpid()}:{purpose}:{time.time_ns() // 1_000_000:x}",
         run_id=run_id,
         random=random.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
+        day_usd=day_budget_usd(),
     )
 
 
@@ -148,6 +152,20 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
     return OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+
+
+def model_route(site: Site) -> str:
+    """The account at the provider: a new key is a new account, so it starts with a clean slate."""
+    generation, variables = site.settings.generation, environment()
+    account = digest(
+        variables.get(generation.base_url_env, ""), variables.get(generation.api_key_env, "")
+    )
+    return f"{generation.provider}:{account[:8]}"
+
+
+def cms_route(site: Site) -> str:
+    """The site's CMS."""
+    return f"{site.settings.cms.kind}:{site.settings.site}"
 
 
 def _folder_site(site: Site, project: Project) -> tuple[CMS, tuple[SiteHook, ...]]:

@@ -8,15 +8,23 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from pathlib import Path
 
 from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.money import USD_QUANTUM
 
 INSTANCE_FILE = "dagster.yaml"
 """Marks the root of a project, as it does for Dagster."""
 
 HOME_VARIABLE = "CONTENT_PIPELINE_HOME"
 """Names the project's root for processes that start elsewhere (a scheduler, a container)."""
+
+DAY_BUDGET_VARIABLE = "CONTENT_PIPELINE_DAY_USD"
+"""Caps what all sites of the ledger together spend per UTC day."""
+
+MOST_USD = Decimal("1e9")
+"""The ledger's dollars have 10 digits before the point; a larger cap caps nothing."""
 
 SITE_FILE = "defs.yaml"
 
@@ -45,6 +53,27 @@ class Project:
 def environment() -> Mapping[str, str]:
     """The environment of this process."""
     return os.environ  # noqa: TID251 - this is the one place
+
+
+def day_budget_usd() -> Decimal | None:
+    """What all sites together may spend per UTC day; None without the variable.
+
+    Raises ConfigurationError for what is no amount, an empty one included: a cap that somebody
+    meant to set is never silently absent.
+    """
+    text = environment().get(DAY_BUDGET_VARIABLE)
+    if text is None:
+        return None
+    try:
+        amount = Decimal(text.strip())
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not (amount.is_finite() and 0 <= amount <= MOST_USD):
+        raise ConfigurationError(
+            f"{DAY_BUDGET_VARIABLE} is {text[:40]!r}; give the dollars that all sites together may "
+            f"spend per UTC day as a plain number of at most {MOST_USD:,f}, e.g. 25.00, or unset it"
+        )
+    return amount.quantize(USD_QUANTUM, rounding=ROUND_DOWN)
 
 
 def find_project(start: Path | None = None) -> Project:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from sqlalchemy import Connection
 
+from content_pipeline.bootstrap import cms_route, model_route
 from content_pipeline.cli.context import (
     choose_site,
     load_sites,
@@ -21,7 +22,7 @@ from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.failures import EXPLANATIONS
 from content_pipeline.core.states import NEEDS_PERSON, NEXT, PageJobState, public_status
-from content_pipeline.ledger import overview, reports, spend
+from content_pipeline.ledger import overview, reports, routes, spend
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.site_files import Site
 
@@ -55,6 +56,7 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
         table.add_row(f"of class {name}", f"{count:,}")
     if found.next_attempt_at:
         table.add_row("next try", _when(found.next_attempt_at))
+    _add_routes(table, connection, site)
     table.add_row("announcements waiting", f"{found.pending_announcements:,}")
     if found.failed_announcements:
         table.add_row("announcements failed", f"{found.failed_announcements:,}")
@@ -75,6 +77,17 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
         console.print(f"[red]{escape(message)}[/red]", soft_wrap=True)
     if len(failed) > SHOWN:
         console.print(f"and {len(failed) - SHOWN} more that need a person")
+
+
+def _add_routes(table: Table, connection: Connection, site: Site) -> None:
+    """What keeps the site from calling a service, or makes it call less."""
+    for route in (model_route(site), cms_route(site)):
+        stand = routes.report(connection, route)
+        if stand is not None and stand.is_closed:
+            until = _when(stand.paused_until) if stand.paused_until else "a person resumes it"
+            table.add_row(f"{route} closed until", f"{until}: {escape(stand.reason or '')}")
+        elif stand is not None and stand.call_limit < stand.most_calls:
+            table.add_row(f"{route} calls at once", f"{stand.call_limit} of {stand.most_calls}")
 
 
 @click.command()

@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 from content_pipeline import __version__
 from content_pipeline.cli.inspect import show, status, uncertain
 from content_pipeline.cli.repair import repair
+from content_pipeline.cli.resume import resume
 from content_pipeline.cli.run import run
 from content_pipeline.cli.services import db, sandbox
 from content_pipeline.core.errors import ContentPipelineError
@@ -42,5 +43,5 @@ def main() -> None:
     """Generate, validate and publish pages from a table of topics, each paid and published once."""
 
 
-for command in (run, status, show, uncertain, repair, db, sandbox):
+for command in (run, status, show, uncertain, resume, repair, db, sandbox):
     main.add_command(command)

@@ -13,16 +13,18 @@ import click
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sqlalchemy import Connection
 
 from content_pipeline.bootstrap import open_site, published_folder, topic_rows
 from content_pipeline.cli.context import choose_site, opened_ledger, plain_console, site_option
 from content_pipeline.cli.summary import RunSummary, print_summary
 from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
-from content_pipeline.ledger import overview, reports
+from content_pipeline.ledger import overview, reports, routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.intake import Intake
 from content_pipeline.ledger.leases import Selection
+from content_pipeline.ledger.routes import RouteReport
 from content_pipeline.operations.announce import announce
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.runtime import SiteRuntime
@@ -80,9 +82,15 @@ def _work(
             work=overview.work_of(connection, runtime.worker),
             announced=tuple(announced),
             untold=found.pending_announcements,
+            closed_routes=_closed_routes(connection, runtime),
             look_at=str(published_folder(site, project) / "index.html"),
             interrupted=stop.is_set(),
         )
+
+
+def _closed_routes(connection: Connection, runtime: SiteRuntime) -> tuple[RouteReport, ...]:
+    stands = [routes.report(connection, name) for name in (runtime.model_route, runtime.cms_route)]
+    return tuple(stand for stand in stands if stand is not None and stand.is_closed)
 
 
 def _published(ledger: Ledger, site: str, keys: tuple[str, ...]) -> set[str]:

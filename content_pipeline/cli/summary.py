@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from content_pipeline.core.failures import EXPLANATIONS, Failure
-from content_pipeline.core.retries import HALTS_SITE
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
 from content_pipeline.ledger.overview import Work
 from content_pipeline.ledger.reports import PageReport
+from content_pipeline.ledger.routes import RouteReport
 
 SHOWN_FAILURES = 10
 """Enough to see the kinds; the rest is a command away."""
@@ -34,6 +34,8 @@ class RunSummary:
     announced: tuple[tuple[str, Failure | str], ...]
     untold: int
     """Announcements that still wait, also of earlier runs."""
+    closed_routes: tuple[RouteReport, ...]
+    """Services that keep pages waiting: an announced pause, or a circuit for a person to close."""
     look_at: str
     interrupted: bool
 
@@ -157,10 +159,11 @@ def _dollars(summary: RunSummary) -> str:
 
 def _print_failures(summary: RunSummary, console: Console) -> None:
     failed = summary.failed
-    halting = [page for page in summary.waiting if page.failure_class in HALTS_SITE]
-    if halting:
-        reason = escape(halting[0].failure_message or "")
-        console.print(f"[red]stopped early, since every further call would fail: {reason}[/red]")
+    for route in summary.closed_routes:
+        console.print(f"[red]{escape(route.route)} is closed: {escape(route.reason or '')}[/red]")
+        if route.circuit_opened_at is not None:
+            hint = f"put it in order, then: content-pipeline resume --site {summary.site.site}"
+            console.print(f"  {hint}", style="dim")
     for page in failed[:SHOWN_FAILURES]:
         assert page.failure_class is not None
         reason = escape(page.failure_message or "")

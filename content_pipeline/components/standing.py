@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from sqlalchemy import RowMapping
 
-from content_pipeline.core.retries import HALTS_SITE
+from content_pipeline.core.retries import CLOSES_CIRCUIT
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState, Stage
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.ledger.schema import AttemptKind
@@ -39,7 +39,7 @@ def standing(page: PageReport, stage: Stage) -> Standing:
     """Where ``page`` stands on the asset of ``stage``."""
     if _is_done(page, stage):
         return Standing.DONE
-    if page.state in NEEDS_PERSON or page.failure_class in HALTS_SITE:
+    if page.state in NEEDS_PERSON or page.failure_class in CLOSES_CIRCUIT:
         return Standing.FAILED
     if page.state in (_S.CANCELLED, _S.SUPERSEDED):
         return Standing.STOPPED

@@ -39,8 +39,8 @@ DEFAULT_POLICIES: dict[FailureClass, RetryPolicy] = {
     FailureClass.STORAGE: RetryPolicy(attempts=5, first_wait_s=2, max_wait_s=60),
     # 10 waits of up to a day: a page may sit out a spent day budget for over a week
     FailureClass.BUDGET: RetryPolicy(attempts=10, first_wait_s=60, max_wait_s=86_400),
-    FailureClass.QUOTA: RetryPolicy(attempts=50, first_wait_s=0, max_wait_s=0),
-    FailureClass.AUTH: RetryPolicy(attempts=50, first_wait_s=0, max_wait_s=0),
+    FailureClass.QUOTA: RetryPolicy(attempts=50, first_wait_s=1, max_wait_s=60),
+    FailureClass.AUTH: RetryPolicy(attempts=50, first_wait_s=1, max_wait_s=60),
     FailureClass.REQUEST: RetryPolicy(attempts=1, then_dead_letter=False),
     FailureClass.POLICY: RetryPolicy(attempts=1, then_dead_letter=False),
     FailureClass.INVALID_INPUT: RetryPolicy(attempts=1, then_dead_letter=False),
@@ -51,8 +51,8 @@ DEFAULT_POLICIES: dict[FailureClass, RetryPolicy] = {
 }
 """Used where a site file says nothing."""
 
-HALTS_SITE = frozenset({FailureClass.QUOTA, FailureClass.AUTH})
-"""Every further call would fail alike, so a worker stops making them and says so once."""
+CLOSES_CIRCUIT = frozenset({FailureClass.QUOTA, FailureClass.AUTH})
+"""Every further call on the account would fail alike: none is made until a person acts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

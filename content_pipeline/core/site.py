@@ -164,6 +164,9 @@ class GenerationSettings(_Settings):
         Field(ge=0, le=3600, description="how long a call may still finish after its deadline"),
     ] = 60
     in_flight: Annotated[int, Field(ge=1, le=256, description="calls at once per process")] = 8
+    in_flight_everywhere: Annotated[
+        int, Field(ge=1, le=4096, description="calls at once of all processes on this account")
+    ] = 64
     api_key_env: VariableName = "OPENAI_API_KEY"
     base_url_env: VariableName = "OPENAI_BASE_URL"
     price: Price | None = None

@@ -71,6 +71,9 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     (_S.VALIDATING, _S.READY_TO_PUBLISH): "no rule is broken",
     (_S.READY_TO_PUBLISH, _S.PUBLISHING): "the intent of the publish is committed",
     (_S.PUBLISHING, _S.PUBLISHED): "the CMS was read back and holds this revision",
+    (_S.VALIDATING, _S.QUEUED): (
+        "the draft breaks a rule; one more is asked for, with the findings"
+    ),
     # waiting, and going on at the last checkpoint
     (_S.QUEUED, _S.FAILED_RETRYABLE): "a cap does not allow the call yet",
     (_S.RESERVED, _S.FAILED_RETRYABLE): "the call could not be prepared",
@@ -99,6 +102,7 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     (_S.QUEUED, _S.DEAD_LETTERED): "the tries or the money for this page job are used up",
     (_S.GENERATING, _S.DEAD_LETTERED): "the tries are used up",
     (_S.GENERATION_UNCERTAIN, _S.DEAD_LETTERED): "the paid tries are used up",
+    (_S.VALIDATING, _S.DEAD_LETTERED): "the draft made with the findings breaks a rule as well",
     (_S.PUBLISHING, _S.DEAD_LETTERED): "the tries are used up",
     # stopped by a person; never while a call is out, whose outcome must be known first
     (_S.QUEUED, _S.CANCELLED): "cancelled before anything was paid",
@@ -119,13 +123,17 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     (_S.PUBLISHED, _S.SUPERSEDED): "a newer revision is live and proved",
     (_S.SUPERSEDED, _S.QUEUED): "this input is wanted again; it never had a draft",
     (_S.SUPERSEDED, _S.GENERATED): "this input is wanted again; its draft is reused",
+    (_S.SUPERSEDED, _S.GENERATION_UNCERTAIN): "wanted again; a lost call is asked about first",
     # repaired by a person, who states the cause
     (_S.FAILED_TERMINAL, _S.QUEUED): "repaired; there is no usable draft",
     (_S.FAILED_TERMINAL, _S.GENERATED): "repaired; the draft is kept and checked again",
+    (_S.FAILED_TERMINAL, _S.GENERATION_UNCERTAIN): "repaired; a lost call is asked about first",
     (_S.DEAD_LETTERED, _S.QUEUED): "repaired; there is no usable draft",
     (_S.DEAD_LETTERED, _S.GENERATED): "repaired; the draft is kept and checked again",
+    (_S.DEAD_LETTERED, _S.GENERATION_UNCERTAIN): "repaired; a lost call is asked about first",
     (_S.CANCELLED, _S.QUEUED): "wanted again; there is no usable draft",
     (_S.CANCELLED, _S.GENERATED): "wanted again; the draft is kept and checked again",
+    (_S.CANCELLED, _S.GENERATION_UNCERTAIN): "wanted again; a lost call is asked about first",
 }
 """Every allowed move and why it is made. What is not here, the database refuses."""
 
@@ -134,6 +142,11 @@ FINAL = frozenset({_S.PUBLISHED, _S.FAILED_TERMINAL, _S.DEAD_LETTERED, _S.CANCEL
 
 WORKABLE = frozenset(PageJobState) - FINAL
 """A worker may claim these once ``next_attempt_at`` has come."""
+
+
+CANCELLABLE = WORKABLE - {_S.PUBLISHING, _S.PUBLISH_UNCERTAIN}
+"""A wish to cancel is accepted in these and then wins: no publish begins any more. Once one has
+begun, success may win, and only the CMS knows."""
 
 
 class Stage(StrEnum):

@@ -50,6 +50,7 @@ class Request:
 
     site: SiteSettings
     generation_version: str
+    model_route: str
     requested_by: str
 
 
@@ -61,7 +62,7 @@ def take_in(
 ) -> Intake:
     """Make the ledger want ``rows`` (row number, topic) and remember ``rejected``."""
     site = request.site.site
-    _one_at_a_time(connection, request.site)
+    _one_at_a_time(connection, request)
     known = _known_topics(connection, site)
     owners = _path_owners(connection, site)
     accepted: list[tuple[int, Topic]] = []
@@ -88,11 +89,17 @@ def take_in(
     )
 
 
-def _one_at_a_time(connection: Connection, site: SiteSettings) -> None:
+def _one_at_a_time(connection: Connection, request: Request) -> None:
+    site = request.site
     connection.execute(
         select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site.site}", 0)))
     )
-    declared = {"title": site.title, "base_url": site.base_url, "owner": site.owner}
+    declared = {
+        "title": site.title,
+        "base_url": site.base_url,
+        "owner": site.owner,
+        "model_route": request.model_route,
+    }
     statement = upsert(sites).values(site=site.site, **declared)
     connection.execute(
         statement.on_conflict_do_update(

@@ -19,9 +19,9 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    exists,
     func,
     insert,
-    literal,
     select,
     update,
 )
@@ -30,18 +30,23 @@ from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.publishing import Baseline
 from content_pipeline.core.states import FINAL, MOVES, PageJobState
-from content_pipeline.ledger import spend
+from content_pipeline.ledger import revisions, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import (
-    draft_revisions,
     page_jobs,
     pages,
+    rejected_drafts,
     seconds_from_now,
     topics,
     transitions,
 )
 
 _BEGINS_AN_EFFECT = frozenset({PageJobState.GENERATING, PageJobState.PUBLISHING})
+
+_LOST_CALL = Failure(
+    failure_class=FailureClass.UNCERTAIN,
+    message="an earlier paid call may have completed; the provider is asked before another is paid",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +76,8 @@ class PageJob:
     cancel_requested: bool
     is_current: bool
     """Whether its topic still wants this input and generation version."""
+    is_asked_again: bool
+    """Whether a draft of it broke a rule and another was asked for, with the findings."""
     remote_id: str | None
     baseline: Baseline | None
     published_content_hash: str | None
@@ -91,6 +98,10 @@ _LOAD = (
         pages.c.published_content_hash,
         topics.c.current_job_id,
         (page_jobs.c.next_attempt_at <= func.clock_timestamp()).label("is_due"),
+        exists()
+        .where(rejected_drafts.c.page_job_id == page_jobs.c.page_job_id)
+        .where(rejected_drafts.c.is_asked_again)
+        .label("is_asked_again"),
     )
     .join(pages, pages.c.page_id == page_jobs.c.page_id)
     .join(
@@ -124,6 +135,7 @@ def _from_row(row: Row[Any]) -> PageJob:
         is_due=row.is_due,
         cancel_requested=row.cancel_requested_at is not None,
         is_current=row.current_job_id == row.page_job_id,
+        is_asked_again=row.is_asked_again,
         remote_id=row.remote_id,
         baseline=baseline,
         published_content_hash=row.published_content_hash,
@@ -146,6 +158,8 @@ def move(
     next attempt on the database's clock. A move that begins something paid or outward fails once
     a cancellation is on record or the topic wants another job. Raises LeaseLost when the job is no
     longer where it was read or may not go on, and ValueError for a move that the table forbids.
+    A job that goes back to ``queued`` has no draft any more. A cancellation is logged with who
+    asked for it and why.
     """
     why = MOVES.get((job.state, to))
     if why is None:
@@ -175,11 +189,19 @@ def move(
         job,
         state=to,
         sequence=job.sequence + 1,
-        revision=job.revision if revision is None else revision,
+        revision=None if to is PageJobState.QUEUED else revision or job.revision,
         failure_class=failure.failure_class if failure else None,
         is_due=moved.is_due,
         cancel_requested=moved.cancel_requested,
+        is_asked_again=job.is_asked_again
+        or (job.state, to) == (PageJobState.VALIDATING, PageJobState.QUEUED),
     )
+
+
+_WHO_CANCELLED = (
+    "asked for by " + page_jobs.c.cancel_requested_by + ": " + page_jobs.c.cancel_reason
+)
+"""NULL when nobody is on record."""
 
 
 def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
@@ -195,7 +217,10 @@ def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
         .values(
             state=target,
             sequence=page_jobs.c.sequence + 1,
-            revision=func.coalesce(bindparam("new_revision", type_=Integer), page_jobs.c.revision),
+            revision=case(
+                (target == PageJobState.QUEUED, None),
+                else_=func.coalesce(bindparam("new_revision", type_=Integer), page_jobs.c.revision),
+            ),
             failure_class=bindparam("new_failure_class"),
             failure_message=bindparam("new_failure_message"),
             next_attempt_at=seconds_from_now(bindparam("wait_s", type_=Float)),
@@ -216,6 +241,7 @@ def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
         page_jobs.c.sequence,
         (page_jobs.c.next_attempt_at <= func.clock_timestamp()).label("is_due"),
         page_jobs.c.cancel_requested_at.is_not(None).label("cancel_requested"),
+        case((target == PageJobState.CANCELLED, _WHO_CANCELLED)).label("who_cancelled"),
     ).cte("moved")
     logged = insert(transitions).from_select(
         ["page_job_id", "sequence", "from_state", "to_state", "why", "worker", "lease_token"],
@@ -224,7 +250,7 @@ def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
             moved.c.sequence,
             source,
             target,
-            bindparam("why_moved", type_=Text),
+            func.concat_ws("; ", bindparam("why_moved", type_=Text), moved.c.who_cancelled),
             bindparam("mover", type_=Text),
             bindparam("held_token", type_=transitions.c.lease_token.type),
         ),
@@ -264,7 +290,8 @@ def move_resting(
 ) -> PageJobState | None:
     """Wake a job that rests in one of ``sources``: at its draft when it has one, else queued.
 
-    For jobs that no worker can hold (final states). ``cause`` is what a person gave as the reason.
+    A job whose newest paid call was lost is woken where that call is asked about, before another
+    one is paid. For jobs that no worker can hold (final states). ``cause``: what a person gave.
     ``next_epoch`` gives it fresh tries. A job whose draft is not the newest revision of its page
     gets a new revision with the same content: revisions only ever grow. Returns the new state, or
     None when the job is in none of ``sources`` (any more).
@@ -277,9 +304,13 @@ def move_resting(
     ).one_or_none()
     if row is None:
         return None
-    source = PageJobState(row.state)
-    to = PageJobState.QUEUED if row.revision is None else PageJobState.GENERATED
-    revision = None if row.revision is None else _renew_revision(connection, row)
+    source, to, revision = PageJobState(row.state), PageJobState.QUEUED, None
+    failure: Failure | None = None
+    if row.revision is not None:
+        to = PageJobState.GENERATED
+        revision = revisions.renew(connection, row.page_id, row.revision)
+    elif spend.has_lost_call(connection, page_job_id):
+        to, failure = PageJobState.GENERATION_UNCERTAIN, _LOST_CALL
     connection.execute(
         update(page_jobs)
         .where(page_jobs.c.page_job_id == page_job_id)
@@ -288,9 +319,11 @@ def move_resting(
             sequence=row.sequence + 1,
             epoch=row.epoch + int(next_epoch),
             revision=revision,
-            failure_class=None,
-            failure_message=None,
+            failure_class=failure.failure_class if failure else None,
+            failure_message=failure.message if failure else None,
             cancel_requested_at=None,
+            cancel_requested_by=None,
+            cancel_reason=None,
             finished_at=None,
             next_attempt_at=func.clock_timestamp(),
             updated_at=func.clock_timestamp(),
@@ -307,38 +340,3 @@ def move_resting(
         )
     )
     return to
-
-
-def _renew_revision(connection: Connection, job: Row[Any]) -> int:
-    newest: int = connection.execute(
-        select(pages.c.last_revision).where(pages.c.page_id == job.page_id).with_for_update()
-    ).scalar_one()
-    if job.revision == newest:
-        return newest
-    draft = draft_revisions
-    connection.execute(
-        update(pages).where(pages.c.page_id == job.page_id).values(last_revision=newest + 1)
-    )
-    connection.execute(
-        insert(draft).from_select(
-            [
-                "page_id",
-                "revision",
-                "page_job_id",
-                "attempt_id",
-                "article",
-                "output_hash",
-                "copied_from_revision",
-            ],
-            select(
-                draft.c.page_id,
-                literal(newest + 1),
-                draft.c.page_job_id,
-                draft.c.attempt_id,
-                draft.c.article,
-                draft.c.output_hash,
-                draft.c.revision,
-            ).where(draft.c.page_id == job.page_id, draft.c.revision == job.revision),
-        )
-    )
-    return newest + 1

@@ -5,8 +5,9 @@ simply stops renewing; its pages are claimed by the next worker after the lease 
 is the database's alone, so machines need not agree on a clock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from sqlalchemy import Connection, bindparam, delete, text
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -44,6 +45,25 @@ class Claim:
     lease: Lease
 
 
+class Service(StrEnum):
+    """What the next step of a page job calls."""
+
+    CALL = "call"
+    """The provider, for a new paid call."""
+    ASK = "ask"
+    """The provider, about a call whose answer was lost."""
+    CMS = "cms"
+    NONE = "none"
+
+
+_SERVICE = """
+    CASE WHEN j.state IN ('queued', 'reserved') THEN 'call'
+         WHEN j.state IN ('generating', 'generation_uncertain') THEN 'ask'
+         WHEN j.state IN ('ready_to_publish', 'publishing', 'publish_uncertain') THEN 'cms'
+         WHEN j.state = 'failed_retryable' AND j.revision IS NULL THEN 'call'
+         WHEN j.state = 'failed_retryable' THEN 'cms'
+         ELSE 'none' END"""
+
 _WORKABLE = ", ".join(f"'{state}'" for state in sorted(WORKABLE))
 # Stands beside the parameter so that the planner may use the partial index of workable jobs.
 
@@ -62,6 +82,7 @@ _CLAIM = text(
         WHERE j.site = :site AND j.state IN ({_WORKABLE}) AND j.state = ANY(:states)
           AND j.next_attempt_at <= clock_timestamp()
           AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
+          AND {_SERVICE} = ANY(:services)
           AND (NOT EXISTS (SELECT FROM {SCHEMA}.leases l WHERE l.resource = 'page:' || j.page_id)
                OR 'page:' || j.page_id IN (SELECT resource FROM run_out))
         ORDER BY j.priority DESC, j.next_attempt_at, j.page_job_id
@@ -82,15 +103,30 @@ _CLAIM = text(
     SELECT o.page_job_id, o.topic_key, t.resource, t.token
     FROM one_per_page o JOIN taken t ON t.resource = 'page:' || o.page_id
     """  # noqa: S608 - only our own constants are put in
-).bindparams(bindparam("topics", type_=ARRAY(Text)), bindparam("states", type_=ARRAY(Text)))
+).bindparams(
+    bindparam("topics", type_=ARRAY(Text)),
+    bindparam("states", type_=ARRAY(Text)),
+    bindparam("services", type_=ARRAY(Text)),
+)
 
 
 def claim_due(
-    connection: Connection, selection: Selection, *, most: int, worker: str, lease_s: float
+    connection: Connection,
+    selection: Selection,
+    *,
+    services: Collection[Service] = tuple(Service),
+    most: int,
+    worker: str,
+    lease_s: float,
 ) -> list[Claim]:
-    """Up to ``most`` selected page jobs that are due now, each with its page's lease."""
+    """Up to ``most`` selected page jobs that are due now, each with its page's lease.
+
+    ``services``: only jobs whose next step calls one of these.
+    """
     rows = connection.execute(
-        _CLAIM, selection.parameters() | {"most": most, "worker": worker, "lease_s": lease_s}
+        _CLAIM,
+        selection.parameters()
+        | {"services": sorted(services), "most": most, "worker": worker, "lease_s": lease_s},
     )
     return [
         Claim(
@@ -139,7 +175,14 @@ class Outlook:
 _OUTLOOK = text(
     f"""
     SELECT count(*) AS unfinished,
-           min(greatest(j.next_attempt_at, coalesce(l.expires_at, j.next_attempt_at))) AS at,
+           min(greatest(
+               j.next_attempt_at,
+               coalesce(l.expires_at, j.next_attempt_at),
+               CASE WHEN {_SERVICE} IN ('call', 'ask') THEN
+                        clock_timestamp() + make_interval(secs => :model_wait_s)
+                    WHEN {_SERVICE} = 'cms' THEN
+                        clock_timestamp() + make_interval(secs => :cms_wait_s)
+                    ELSE j.next_attempt_at END)) AS at,
            clock_timestamp() AS now
     FROM {SCHEMA}.page_jobs j
     LEFT JOIN {SCHEMA}.leases l ON l.resource = 'page:' || j.page_id
@@ -149,8 +192,18 @@ _OUTLOOK = text(
 ).bindparams(bindparam("topics", type_=ARRAY(Text)), bindparam("states", type_=ARRAY(Text)))
 
 
-def outlook(connection: Connection, selection: Selection) -> Outlook:
-    """When the selection's unfinished jobs can be claimed."""
-    row = connection.execute(_OUTLOOK, selection.parameters()).one()
+def outlook(
+    connection: Connection,
+    selection: Selection,
+    *,
+    model_wait_s: float = 0,
+    cms_wait_s: float = 0,
+) -> Outlook:
+    """When the selection's unfinished jobs can be claimed.
+
+    ``model_wait_s``, ``cms_wait_s``: for how long these services may not be called.
+    """
+    waits = {"model_wait_s": model_wait_s, "cms_wait_s": cms_wait_s}
+    row = connection.execute(_OUTLOOK, selection.parameters() | waits).one()
     wait_s = None if row.at is None else max(0.0, (row.at - row.now).total_seconds())
     return Outlook(unfinished=row.unfinished, wait_s=wait_s)

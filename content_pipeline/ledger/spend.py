@@ -2,7 +2,8 @@
 
 What belongs here: reservations and settlements, and the caps they are checked against. A cap holds
 under any number of workers because the row of its scope admits one writer at a time. Locks are
-taken in one order (lease, job, spend, scope), and the busy scope row last and briefest.
+taken in one order (lease, job, spend, the site's scope, the global one), and the busy scope rows
+last and briefest.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,14 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.errors import BudgetExhausted
 from content_pipeline.core.money import round_usd
-from content_pipeline.ledger.schema import SpendState, attempts, budgets, spend
+from content_pipeline.ledger.schema import (
+    AttemptKind,
+    AttemptState,
+    SpendState,
+    attempts,
+    budgets,
+    spend,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +30,8 @@ class Caps:
 
     page_usd: Decimal
     site_day_usd: Decimal
+    global_day_usd: Decimal | None = None
+    """For all sites of the ledger together; None: no such cap."""
 
 
 class PageBudgetExhausted(BudgetExhausted):
@@ -68,6 +78,12 @@ def reserve(
             f"${caps.site_day_usd} for {day} (UTC); raise budgets.site_day_usd or wait for the "
             "next day"
         )
+    if not _commit_to(connection, global_day_scope(day.isoformat()), amount, caps.global_day_usd):
+        raise BudgetExhausted(
+            f"the next call could cost ${amount}, which would pass the cap of "
+            f"${caps.global_day_usd} for all sites together on {day} (UTC); raise "
+            "CONTENT_PIPELINE_DAY_USD or wait for the next day"
+        )
 
 
 _BEFORE = select(
@@ -97,6 +113,14 @@ def site_day_scope(site: str, day: str) -> str:
     return f"site:{site}:day:{day}"
 
 
+def global_day_scope(day: str) -> str:
+    """The name of the budget of all sites together for one UTC day.
+
+    It is kept whether or not somebody caps it, so that a cap set later counts what came before.
+    """
+    return f"global:day:{day}"
+
+
 def seconds_to_next_day(connection: Connection) -> float:
     """Seconds until a new UTC day, and with it a new day budget, begins."""
     left: float = connection.execute(
@@ -108,8 +132,8 @@ def seconds_to_next_day(connection: Connection) -> float:
     return left
 
 
-def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal) -> bool:
-    if amount > cap:
+def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal | None) -> bool:
+    if cap is not None and amount > cap:
         return False
     row = connection.execute(
         _COMMIT, {"scope": scope, "committed_usd": amount, "cap_usd": cap}
@@ -119,10 +143,11 @@ def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal
 
 _COMMITTING = upsert(budgets)
 _WITH_IT = budgets.c.committed_usd + _COMMITTING.excluded.committed_usd
+_CAP = bindparam("cap_usd", type_=budgets.c.committed_usd.type)
 _COMMIT = _COMMITTING.on_conflict_do_update(
     index_elements=[budgets.c.scope],
     set_={"committed_usd": _WITH_IT},
-    where=bindparam("cap_usd", type_=budgets.c.committed_usd.type) >= _WITH_IT,
+    where=func.coalesce(_CAP, _WITH_IT) >= _WITH_IT,  # no cap allows everything
 ).returning(budgets.c.scope)
 
 
@@ -165,12 +190,24 @@ def keep_as_uncertain(connection: Connection, attempt_id: str) -> None:
     )
 
 
+def has_lost_call(connection: Connection, page_job_id: str) -> bool:
+    """Whether the newest paid call of a page job may have been billed and nobody could say."""
+    newest: str | None = connection.execute(
+        select(attempts.c.state)
+        .where(attempts.c.page_job_id == page_job_id, attempts.c.kind == AttemptKind.GENERATE)
+        .order_by(attempts.c.number.desc())
+        .limit(1)
+    ).scalar_one_or_none()
+    return newest == AttemptState.UNCERTAIN
+
+
 def _close(connection: Connection, attempt_id: str, state: SpendState, cost_usd: Decimal) -> None:
     row = connection.execute(
         _CLOSE, {"closing": attempt_id, "closed_as": state, "cost_usd": cost_usd}
     ).one()
-    scope = site_day_scope(row.site, row.day.isoformat())
-    connection.execute(_UNCOMMIT, {"of_scope": scope, "freed_usd": row.before_usd - cost_usd})
+    day = row.day.isoformat()
+    for scope in (site_day_scope(row.site, day), global_day_scope(day)):
+        connection.execute(_UNCOMMIT, {"of_scope": scope, "freed_usd": row.before_usd - cost_usd})
 
 
 _OPEN = (

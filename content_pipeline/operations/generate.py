@@ -7,17 +7,20 @@ the answer is ``answers``'s; what became of a call whose answer was lost is sett
 from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, jobs, spend
+from content_pipeline.ledger import attempts, jobs, routes, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline.operations.answers import complete, take_answer, why_unreadable
 from content_pipeline.operations.requests import build_request, most_usage, position
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.setbacks import heed, set_back
 
 FIRST_LOOK_S = 1.0
 """A lost answer is looked for this soon; most lost connections hide a finished call."""
+
+LOOK_AGAIN_S = 1.0
+"""A page before a closed circuit is claimed once it is open; until then it is not looked at."""
 
 SPREAD_S = 60.0
 """Pages that wait for a new day's budget come back over this long, not all in one instant."""
@@ -70,14 +73,17 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``reserved`` → the next step or ``generated``, or to where the call's failure leads."""
     found = position(runtime, job)
     assert found.step is not None, f"page job {job.page_job_id} reserved money for no step"
-    try:
-        with runtime.call_slots:
-            job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
-            runtime.on_checkpoint("call_intended")
-            request = build_request(runtime, job, found.step, found.prompt, attempt_id)
-            raw = runtime.model.send(request)
-    except CallFailed as failed:
-        return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
+    with runtime.call_slots:
+        job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
+        if attempt_id is None:
+            return job
+        runtime.on_checkpoint("call_intended")
+        try:
+            raw = runtime.model.send(
+                build_request(runtime, job, found.step, found.prompt, attempt_id)
+            )
+        except CallFailed as failed:
+            return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
     runtime.on_checkpoint("call_answered")
     with runtime.ledger.begin() as connection:
         attempts.save_response(connection, attempt_id, raw)
@@ -90,10 +96,24 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
 
 def _intend_call(
     runtime: SiteRuntime, job: PageJob, lease: Lease, step: str, model: str
-) -> tuple[PageJob, str]:
-    """Commit the intent; the job as it stands then, and the attempt's id."""
+) -> tuple[PageJob, str | None]:
+    """Commit the intent; the job as it stands then, and the attempt's id.
+
+    No id when the route was closed meanwhile: a page that waited for a free slot does not call a
+    service that has just told another page to wait.
+    """
     settings = runtime.site.generation
     with runtime.ledger.fenced(lease) as connection:
+        closed = routes.obstacle(connection, runtime.model_route)
+        if closed is not None:
+            return jobs.move(
+                connection,
+                job,
+                PageJobState.FAILED_RETRYABLE,
+                lease=lease,
+                failure=closed,
+                wait_s=closed.retry_after_s or LOOK_AGAIN_S,
+            ), None
         number = attempts.next_number(connection, job.page_job_id, AttemptKind.GENERATE)
         attempt_id = attempts.open_attempt(
             connection,
@@ -130,4 +150,6 @@ def _record_failed_call(
             spend.keep_as_uncertain(connection, attempt_id)
         else:
             spend.release(connection, attempt_id)
-        return set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        heed(connection, runtime.model_route, failure)
+        return job

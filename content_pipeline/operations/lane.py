@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,12 +18,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from content_pipeline.core.errors import ContentPipelineError, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.retries import HALTS_SITE
-from content_pipeline.core.states import FINAL, PageJobState, states_of
-from content_pipeline.ledger import jobs, leases
+from content_pipeline.core.states import PageJobState, states_of
+from content_pipeline.ledger import jobs, leases, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.leases import Claim, Selection
+from content_pipeline.ledger.leases import Claim, Selection, Service
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.steps import walk
 
@@ -81,8 +80,7 @@ def advance(
     """Work on ``selection`` until nothing of it is due soon; each page as it comes to rest.
 
     A page may come to rest more than once (it waits, then goes on). Set ``stop`` to begin no new
-    page; those at work are finished. Ends early when the provider's account or credentials fail,
-    since every further call would fail alike.
+    page; those at work are finished. Pages behind a closed circuit wait without a call.
     """
     stop = stop or threading.Event()
     threads = runtime.site.generation.in_flight + PUBLISHING_THREADS
@@ -107,15 +105,13 @@ def _work(
     stop: threading.Event,
 ) -> Iterator[Settled]:
     patient_until = time.monotonic() + runtime.site.lane.patience_s
-    halted = False
     while True:
-        halted = halted or stop.is_set()
-        if not halted and len(at_work) < threads:
+        if not stop.is_set() and len(at_work) < threads:
             for claim in _claim(runtime, selection, threads - len(at_work)):
                 held.add(claim.lease)
                 at_work[pool.submit(_walk, runtime, selection, claim, held)] = claim
         if not at_work:
-            if halted or not _wait_for_due(runtime, selection, patient_until):
+            if stop.is_set() or not _wait_for_due(runtime, selection, patient_until):
                 return
             continue
         done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)
@@ -124,28 +120,51 @@ def _work(
             job = future.result()
             if job is None:
                 continue
-            if job.failure_class in HALTS_SITE and job.state not in FINAL:
-                halted = True
-            else:
-                patient_until = time.monotonic() + runtime.site.lane.patience_s
+            patient_until = time.monotonic() + runtime.site.lane.patience_s
             yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
 
 
 def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]:
-    with runtime.ledger.begin() as connection:
+    """What may be worked on now: pages on their way out first, then new calls while some are free.
+
+    The routes are asked in the claiming transaction, so pauses, circuits and the number of calls at
+    once hold over all processes.
+    """
+
+    def claim(services: Collection[Service], at_most: int) -> list[Claim]:
         return leases.claim_due(
             connection,
             selection,
-            most=most,
+            services=services,
+            most=at_most,
             worker=runtime.worker,
             lease_s=runtime.site.lane.lease_s,
         )
+
+    with runtime.ledger.begin() as connection:
+        services = {Service.NONE}
+        if routes.obstacle(connection, runtime.cms_route) is None:
+            services.add(Service.CMS)
+        if routes.obstacle(connection, runtime.model_route) is None:
+            services.add(Service.ASK)
+        claims = claim(services, most)
+        if Service.ASK in services and len(claims) < most:
+            everywhere = runtime.site.generation.in_flight_everywhere
+            free = routes.free_calls(connection, runtime.model_route, most_calls=everywhere)
+            if free:
+                claims += claim((Service.CALL,), min(free, most - len(claims)))
+        return claims
 
 
 def _wait_for_due(runtime: SiteRuntime, selection: Selection, patient_until: float) -> bool:
     """Sleep a moment when something becomes due soon enough; False when nothing does."""
     with runtime.ledger.begin() as connection:
-        outlook = leases.outlook(connection, selection)
+        outlook = leases.outlook(
+            connection,
+            selection,
+            model_wait_s=routes.wait_s(connection, runtime.model_route),
+            cms_wait_s=routes.wait_s(connection, runtime.cms_route),
+        )
     if outlook.wait_s is None or time.monotonic() + outlook.wait_s > patient_until:
         return False
     time.sleep(min(max(outlook.wait_s, BREATH_S), POLL_S))

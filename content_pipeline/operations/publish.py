@@ -20,7 +20,7 @@ from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.setbacks import heed, set_back
 
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
@@ -157,6 +157,7 @@ def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJo
         waits = job.state is PageJobState.FAILED_RETRYABLE
         state = EffectState.PENDING if waits else EffectState.FAILED
         effects.mark(connection, this_try.effect_key, state, failure)
+        heed(connection, runtime.cms_route, failure)
     return job
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from content_pipeline.core.chain import Chain
 from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
@@ -28,7 +29,10 @@ class SiteRuntime:
     ledger: Ledger
     model: LanguageModel
     prices: PriceList
+    model_route: str
+    """Names the provider's account in the ledger, for every machine that shares it."""
     cms: CMS
+    cms_route: str
     hooks: tuple[SiteHook, ...]
     """Told after pages were published and proved."""
     worker: str
@@ -39,6 +43,8 @@ class SiteRuntime:
     """Uniform in [0, 1), for jitter."""
     call_slots: AbstractContextManager[object]
     """Held during each paid call: bounds the calls in flight of this process."""
+    day_usd: Decimal | None = None
+    """What all sites of the ledger together may spend per UTC day; None: no such cap."""
     on_checkpoint: Callable[[str], None] = _ignore
     """Called after each durable checkpoint with its name; tests end the process there."""
 
@@ -46,4 +52,8 @@ class SiteRuntime:
     def caps(self) -> Caps:
         """The dollars that this site's calls must not pass."""
         budgets = self.site.budgets
-        return Caps(page_usd=budgets.page_usd, site_day_usd=budgets.site_day_usd)
+        return Caps(
+            page_usd=budgets.page_usd,
+            site_day_usd=budgets.site_day_usd,
+            global_day_usd=self.day_usd,
+        )

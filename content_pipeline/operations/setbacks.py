@@ -6,10 +6,10 @@ the job accordingly, in the caller's transaction. The failure was classified whe
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.failures import Failure
-from content_pipeline.core.retries import RetryAfter, decide
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.retries import CLOSES_CIRCUIT, RetryAfter, decide
 from content_pipeline.core.states import MOVES, PageJobState
-from content_pipeline.ledger import attempts, jobs
+from content_pipeline.ledger import attempts, jobs, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -48,3 +48,16 @@ def set_back(
     if (job.state, to) not in MOVES:
         to = PageJobState.FAILED_TERMINAL
     return jobs.move(connection, job, to, lease=lease, failure=failure)
+
+
+def heed(connection: Connection, route: str, failure: Failure) -> None:
+    """Make every machine heed what a service said to one page: slow down, wait, or stop.
+
+    Last in its transaction: the row of a route is everybody's.
+    """
+    if failure.failure_class in CLOSES_CIRCUIT:
+        routes.open_circuit(connection, route, failure)
+    elif failure.failure_class is FailureClass.THROTTLED:
+        routes.rejected(connection, route, failure)
+    else:
+        routes.pause(connection, route, failure)

@@ -42,6 +42,17 @@ STEPS: dict[PageJobState, Step] = {
 """A job claimed in ``generating`` or ``publishing`` was left there by a worker that is gone."""
 
 
+_RESTS = frozenset(
+    {
+        PageJobState.FAILED_RETRYABLE,
+        PageJobState.GENERATION_UNCERTAIN,
+        PageJobState.PUBLISH_UNCERTAIN,
+    }
+)
+"""A walk ends where a job waits, however shortly: whether its service may be called again is asked
+when it is claimed. A walk that went on by itself spun at full speed before a closed circuit."""
+
+
 def walk(
     runtime: SiteRuntime,
     page_job_id: str,
@@ -55,7 +66,8 @@ def walk(
     """
     with runtime.ledger.begin() as connection:
         job = jobs.load(connection, page_job_id)
-    while job.state in through and job.is_due:
+    first = job
+    while job.state in through and job.is_due and (job is first or job.state not in _RESTS):
         to = _stopped(job)
         if to is None:
             job = STEPS[job.state](runtime, job, lease)

@@ -29,6 +29,7 @@ def submit(runtime: SiteRuntime, rows: Iterable[Mapping[str, str]], *, requested
     request = Request(
         site=runtime.site,
         generation_version=runtime.generation_version,
+        model_route=runtime.model_route,
         requested_by=requested_by,
     )
     with runtime.ledger.begin() as connection:

@@ -6,13 +6,16 @@ The processes of the crash tests build their runtime here as well.
 
 import itertools
 import re
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from content_pipeline import site_files
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
@@ -21,7 +24,6 @@ from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import provider_profile
 from content_pipeline.core.ports import CMS, LanguageModel, SiteHook
 from content_pipeline.core.site import SiteSettings
-from content_pipeline.core.topics import used_columns
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site
@@ -81,14 +83,14 @@ def settings_of(name: str, **changes: Any) -> SiteSettings:
     return SiteSettings.model_validate(document)
 
 
-def site_of(settings: SiteSettings, *, prompt: str = PROMPT) -> Site:
-    """The site of ``settings``, as if read from a file."""
-    return Site(
-        file=Path("towns.yaml"),
-        settings=settings,
-        prompt_template=prompt,
-        columns=used_columns(settings, frozenset(FACTS)),
-    )
+def site_of(
+    settings: SiteSettings, *, prompt: str = PROMPT, files: Mapping[str, str] | None = None
+) -> Site:
+    """The site of ``settings``, as if read from a file; ``files`` stand beside it, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {"prompt.md": prompt, **(files or {})}.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        return site_files.site_of(settings, Path(folder) / "towns.yaml")
 
 
 def clock() -> datetime:
@@ -113,6 +115,7 @@ class Parts:
     cms: CMS | None = None
     hooks: tuple[SiteHook, ...] | None = None
     on_checkpoint: Callable[[str], None] | None = None
+    day_usd: Decimal | None = None
     random: Callable[[], float] = field(default=lambda: 0.0)
     """No jitter, and so no wait that the other side did not announce."""
 
@@ -127,18 +130,21 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
     hooks = (SitemapFile(parts.folder), IndexPage(parts.folder))
     runtime = SiteRuntime(
         site=settings,
-        prompt_template=parts.site.prompt_template,
+        chain=parts.site.chain,
         columns=parts.site.columns,
         generation_version=parts.site.generation_version,
         ledger=parts.ledger,
         model=parts.model,
         prices=GenaiPrices(provider="openai", now=clock),
+        model_route=f"scripted:{settings.site}",
         cms=cms,
+        cms_route=f"folder:{settings.site}",
         hooks=hooks if parts.hooks is None else parts.hooks,
         worker=worker or f"worker-{next(_numbers)}",
         run_id=None,
         random=parts.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
+        day_usd=parts.day_usd,
         **({"on_checkpoint": parts.on_checkpoint} if parts.on_checkpoint else {}),
     )
     return runtime

@@ -4,7 +4,13 @@ What belongs here: tables, CHECKs, keys and indexes, as the newest migration lea
 compares the two). Triggers stand in the migrations, which is where PostgreSQL gets them from.
 """
 
-from content_pipeline.ledger.schema.calls import attempt_responses, attempts, effects, leases
+from content_pipeline.ledger.schema.calls import (
+    attempt_responses,
+    attempts,
+    effects,
+    leases,
+    routes,
+)
 from content_pipeline.ledger.schema.money import budgets, spend
 from content_pipeline.ledger.schema.pages import (
     allowed_moves,
@@ -17,6 +23,7 @@ from content_pipeline.ledger.schema.pages import (
     topics,
     transitions,
 )
+from content_pipeline.ledger.schema.repairs import input_fixes, rejected_drafts
 from content_pipeline.ledger.schema.vocabulary import (
     SCHEMA,
     AnswerSource,
@@ -46,12 +53,15 @@ __all__ = [
     "draft_revisions",
     "effect_numbers",
     "effects",
+    "input_fixes",
     "lease_tokens",
     "leases",
     "metadata",
     "page_jobs",
     "pages",
+    "rejected_drafts",
     "rejected_rows",
+    "routes",
     "seconds_from_now",
     "sites",
     "spend",

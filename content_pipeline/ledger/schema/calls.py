@@ -149,3 +149,27 @@ leases = Table(
     Column("acquired_at", Time, nullable=False, server_default=func.clock_timestamp()),
     Column("expires_at", Time, nullable=False),
 )
+
+routes = Table(
+    "routes",
+    metadata,
+    Column("route", Text, primary_key=True),
+    Column("call_limit", Float, nullable=False),
+    Column("most_calls", Float, nullable=False),
+    Column("cut_from", Float),
+    Column("cut_at", Time),
+    Column("paused_until", Time),
+    Column("pause_reason", Text),
+    Column("circuit_class", Text),
+    Column("circuit_message", Text),
+    Column("circuit_opened_at", Time),
+    created(),
+    Column("updated_at", Time, nullable=False, server_default=func.now()),
+    CheckConstraint("call_limit >= 1 AND call_limit <= most_calls", name="call_limit"),
+    CheckConstraint(
+        "(circuit_class IS NULL) = (circuit_message IS NULL) AND "
+        "(circuit_class IS NULL) = (circuit_opened_at IS NULL)",
+        name="circuit_says_why",
+    ),
+    comment="One row per account at a service: what every machine must heed before it calls",
+)

@@ -28,6 +28,7 @@ sites = Table(
     Column("title", Text, nullable=False),
     Column("base_url", Text, nullable=False),
     Column("owner", Text, nullable=False),
+    Column("model_route", Text, nullable=False, server_default=text("''")),
     created(),
 )
 
@@ -111,6 +112,8 @@ page_jobs = Table(
     created(),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
     Column("finished_at", Time),
+    Column("cancel_requested_by", Text),
+    Column("cancel_reason", Text),
     ForeignKeyConstraint(["site", "topic_key"], ["topics.site", "topics.topic_key"]),
     CheckConstraint(one_of("state", PageJobState), name="state"),
     CheckConstraint(
@@ -130,6 +133,9 @@ page_jobs = Table(
         name="draft_is_stored",
     ),
     CheckConstraint("page_id IS NOT NULL OR state = 'failed_terminal'", name="has_a_target"),
+    CheckConstraint(
+        "cancel_reason IS NULL OR cancel_requested_at IS NOT NULL", name="reason_of_request"
+    ),
     # The order of claiming: with 20,000 jobs due, sorting them for each claim took 57 ms.
     Index(
         "page_jobs_due_idx",
@@ -146,6 +152,17 @@ page_jobs = Table(
         postgresql_where=text("state = 'published'"),
     ),
     Index("page_jobs_topic_idx", "site", "topic_key"),
+    Index(
+        "page_jobs_regenerated_idx",
+        "site",
+        "generation_version",
+        postgresql_where=text("nonce <> ''"),
+    ),
+    Index(
+        "page_jobs_unfinished_idx",
+        "page_id",
+        postgresql_where=text(one_of("state", WORKABLE)),
+    ),
 )
 
 allowed_moves = Table(
@@ -202,6 +219,6 @@ step_outputs = Table(
     Column("output", JSONB, nullable=False),
     Column("output_hash", Text, nullable=False),
     created(),
-    PrimaryKeyConstraint("page_job_id", "step"),
+    PrimaryKeyConstraint("page_job_id", "step", "step_key"),
     Index("step_outputs_page_id_idx", "page_id"),
 )

@@ -1,0 +1,24 @@
+"""``content-pipeline resume``: an account is in order again."""
+
+import click
+
+from content_pipeline.bootstrap import cms_route, model_route
+from content_pipeline.cli.context import choose_site, opened_ledger, site_option
+from content_pipeline.config import find_project
+from content_pipeline.ledger import routes
+
+
+@click.command()
+@site_option
+def resume(site_name: str | None) -> None:
+    """Say that the provider's account and the CMS of a site are in order again.
+
+    Closes what a used-up quota or refused credentials opened. Pages that waited for it go on with
+    the next run; nothing else about them changes.
+    """
+    project = find_project()
+    site = choose_site(project, site_name)
+    with opened_ledger(project) as ledger, ledger.begin() as connection:
+        for route in (model_route(site), cms_route(site)):
+            closed = routes.close_circuit(connection, route)
+            click.echo(f"{route}: {'open again' if closed else 'nothing was wrong'}")
