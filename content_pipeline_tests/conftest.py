@@ -104,6 +104,7 @@ def make_bench(
             ledger=ledger,
             sandbox=sandbox,
             folder=tmp_path / "public",
+            changes=changes,
             **{"model": model, **parts},
         )
 

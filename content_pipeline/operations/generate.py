@@ -6,6 +6,8 @@ to whose answer was lost is settled in ``recover``, which takes answers through 
 
 from dataclasses import replace
 
+from sqlalchemy import Connection
+
 from content_pipeline.core.article import (
     SCHEMA_NAME,
     Article,
@@ -19,7 +21,7 @@ from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage, input_token_bound
 from content_pipeline.core.ports import GenerationRequest, RawResponse, Reading
-from content_pipeline.core.prompts import SYSTEM_PROMPT, render_prompt
+from content_pipeline.core.prompts import SYSTEM_PROMPT, PromptError, render_prompt
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, drafts, jobs, spend
 from content_pipeline.ledger.database import Lease
@@ -37,7 +39,14 @@ SPREAD_S = 60.0
 
 def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``queued`` → ``reserved``: the next call's worst case is set aside, or the page waits."""
-    request = build_request(runtime, job, attempt_id="")
+    try:
+        request = build_request(runtime, job, attempt_id="")
+    except PromptError as error:
+        failure = Failure(failure_class=FailureClass.INVALID_INPUT, message=str(error))
+        with runtime.ledger.fenced(lease) as connection:
+            return jobs.move(
+                connection, job, PageJobState.FAILED_TERMINAL, lease=lease, failure=failure
+            )
     sent = input_token_bound(request.system, request.user, str(request.schema))
     bound = Usage(
         input_tokens=sent,
@@ -189,15 +198,11 @@ def take_answer(
     reading = runtime.model.read(raw)
     article = _article_of(reading)
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
-        if reading.usage is None:
-            # Paid, and the provider does not say how much: the reserved worst case stands.
-            spend.settle_at_worst_case(connection, attempt_id)
-        else:
-            cost = runtime.prices.cost(runtime.site.generation.model, reading.usage)
-            spend.settle(connection, attempt_id, cost)
         if isinstance(article, Failure):
             attempts.fail(connection, attempt_id, article, reading=reading)
-            return set_back(connection, runtime, job, lease, article, AttemptKind.GENERATE)
+            job = set_back(connection, runtime, job, lease, article, AttemptKind.GENERATE)
+            _book(connection, runtime, attempt_id, reading)
+            return job
         output_hash = digest("article", article_json(article))
         revision = drafts.store(
             connection, job, attempt_id=attempt_id, article=article, output_hash=output_hash
@@ -211,8 +216,19 @@ def take_answer(
             reading=reading,
         )
         job = jobs.move(connection, job, PageJobState.GENERATED, lease=lease, revision=revision)
+        _book(connection, runtime, attempt_id, reading)
     runtime.on_checkpoint("draft_stored")
     return job
+
+
+def _book(connection: Connection, runtime: SiteRuntime, attempt_id: str, reading: Reading) -> None:
+    """Settle a paid answer; last in its transaction, for all pages share the day's budget row."""
+    if reading.usage is None:
+        # Paid, and the provider does not say how much: the reserved worst case stands.
+        spend.settle_at_worst_case(connection, attempt_id)
+    else:
+        cost = runtime.prices.cost(runtime.site.generation.model, reading.usage)
+        spend.settle(connection, attempt_id, cost)
 
 
 def _article_of(reading: Reading) -> Article | Failure:

@@ -12,18 +12,19 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from content_pipeline.core.errors import ContentPipelineError, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.retries import HALTS_SITE
-from content_pipeline.core.states import FINAL, PageJobState, states_of
+from content_pipeline.core.states import FINAL, MOVES, PageJobState, states_of
 from content_pipeline.ledger import jobs, leases
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection
+from content_pipeline.operations.call_gate import CallGate, CallsHalted
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.steps import walk
 
@@ -41,6 +42,12 @@ BREATH_S = 0.02
 
 ASIDE_S = 30.0
 """Before a page that our own code failed on with a call unsettled is looked at again."""
+
+_UNSETTLED = frozenset(
+    {PageJobState.GENERATING, PageJobState.GENERATION_UNCERTAIN, PageJobState.PUBLISHING}
+)
+"""A call may have been paid or a page written: a person's retry would not ask about it first. One
+in ``publish_uncertain`` would, since every publish begins with a look."""
 
 HEARTBEATS_PER_LEASE = 3
 """Two beats may fail before the lease runs out."""
@@ -85,37 +92,46 @@ def advance(
     since every further call would fail alike.
     """
     stop = stop or threading.Event()
-    threads = runtime.site.generation.in_flight + PUBLISHING_THREADS
+    halted = threading.Event()
+    runtime = replace(runtime, call_slots=CallGate(slots=runtime.call_slots, closed=halted))
     held = _Held()
     at_work: dict[Future[PageJob | None], Claim] = {}
-    with _heartbeat(runtime, held), ThreadPoolExecutor(threads, thread_name_prefix="page") as pool:
+    with (
+        _heartbeat(runtime, held),
+        ThreadPoolExecutor(_threads(runtime), thread_name_prefix="page") as pool,
+    ):
         try:
-            yield from _work(runtime, selection, pool, threads, held, at_work, stop)
+            yield from _work(runtime, selection, pool, held, at_work, (stop, halted))
         finally:
             # An exception above must not leave pages to be walked with nobody to report them.
             for future in at_work:
                 future.cancel()
 
 
+def _threads(runtime: SiteRuntime) -> int:
+    return runtime.site.generation.in_flight + PUBLISHING_THREADS
+
+
 def _work(
     runtime: SiteRuntime,
     selection: Selection,
     pool: ThreadPoolExecutor,
-    threads: int,
     held: _Held,
     at_work: dict[Future[PageJob | None], Claim],
-    stop: threading.Event,
+    ends: tuple[threading.Event, threading.Event],
 ) -> Iterator[Settled]:
+    stop, halted = ends
+    threads = _threads(runtime)
     patient_until = time.monotonic() + runtime.site.lane.patience_s
-    halted = False
+    last_move: dict[str, int] = {}
     while True:
-        halted = halted or stop.is_set()
-        if not halted and len(at_work) < threads:
+        ending = stop.is_set() or halted.is_set()
+        if not ending and len(at_work) < threads:
             for claim in _claim(runtime, selection, threads - len(at_work)):
                 held.add(claim.lease)
                 at_work[pool.submit(_walk, runtime, selection, claim, held)] = claim
         if not at_work:
-            if halted or not _wait_for_due(runtime, selection, patient_until):
+            if ending or not _wait_for_due(runtime, selection, patient_until):
                 return
             continue
         done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)
@@ -125,8 +141,10 @@ def _work(
             if job is None:
                 continue
             if job.failure_class in HALTS_SITE and job.state not in FINAL:
-                halted = True
-            else:
+                halted.set()
+            elif job.sequence > last_move.get(job.page_job_id, 0):
+                # A page that is only looked at again and again must not keep a run alive.
+                last_move[job.page_job_id] = job.sequence
                 patient_until = time.monotonic() + runtime.site.lane.patience_s
             yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
 
@@ -156,7 +174,7 @@ def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held)
     """Walk one claimed page and let it go; None when another worker took it over."""
     try:
         return walk(runtime, claim.page_job_id, claim.lease, through=states_of(selection.stages))
-    except LeaseLost:
+    except (LeaseLost, CallsHalted):
         return None
     except (ContentPipelineError, SQLAlchemyError):
         raise
@@ -168,10 +186,11 @@ def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held)
             leases.release(connection, claim.lease)
 
 
-def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob:
+def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob | None:
     """Keep a page that our own code failed on out of the way, with the place in the log.
 
-    Its state stands, so nothing paid or written is repeated; a person can report and retry it.
+    Nothing paid or written is repeated: while a call is unsettled its state stands and it is looked
+    at again later; otherwise a person can report and retry it.
     """
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
@@ -179,13 +198,17 @@ def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob:
     message = f"{type(error).__name__} at {place}"
     log.error("page job %s: %s", claim.page_job_id, message)
     failure = Failure(failure_class=FailureClass.INTERNAL, message=message)
-    with runtime.ledger.fenced(claim.lease) as connection:
-        job = jobs.load(connection, claim.page_job_id)
-        if job.state in (PageJobState.GENERATING, PageJobState.PUBLISHING):
-            return jobs.postpone(connection, job, ASIDE_S, failure)
-        return jobs.move(
-            connection, job, PageJobState.FAILED_TERMINAL, lease=claim.lease, failure=failure
-        )
+    try:
+        with runtime.ledger.fenced(claim.lease) as connection:
+            job = jobs.load(connection, claim.page_job_id)
+            if job.state is PageJobState.GENERATED:
+                job = jobs.move(connection, job, PageJobState.VALIDATING, lease=claim.lease)
+            to = PageJobState.FAILED_TERMINAL
+            if job.state in _UNSETTLED or (job.state, to) not in MOVES:
+                return jobs.postpone(connection, job, ASIDE_S, failure)
+            return jobs.move(connection, job, to, lease=claim.lease, failure=failure)
+    except LeaseLost:
+        return None
 
 
 @contextmanager

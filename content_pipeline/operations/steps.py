@@ -6,6 +6,7 @@ far as it goes without waiting.
 
 from collections.abc import Callable
 
+from content_pipeline.core.retries import HALTS_SITE
 from content_pipeline.core.states import MOVES, WORKABLE, PageJobState
 from content_pipeline.ledger import jobs
 from content_pipeline.ledger.database import Lease
@@ -59,6 +60,8 @@ def walk(
         to = _stopped(job)
         if to is None:
             job = STEPS[job.state](runtime, job, lease)
+            if job.failure_class in HALTS_SITE:
+                break  # due at once, for whoever comes when the account is in order again
         else:
             with runtime.ledger.fenced(lease) as connection:
                 job = jobs.move(connection, job, to, lease=lease)

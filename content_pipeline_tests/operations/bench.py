@@ -5,30 +5,44 @@ the provider's and the folder's own records, never the ledger.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, Select, func, select, update
 
-from content_pipeline.core.ports import CMS, LanguageModel, SiteHook
-from content_pipeline.core.states import Stage
-from content_pipeline.ledger import leases, reports
-from content_pipeline.ledger.database import Ledger
+from content_pipeline.core.failures import Failure
+from content_pipeline.core.ports import CMS, Document, LanguageModel, SiteHook
+from content_pipeline.core.states import ALL_STAGES, WORKABLE, PageJobState, Stage
+from content_pipeline.ledger import effects as effect_ledger
+from content_pipeline.ledger import jobs, leases, reports
+from content_pipeline.ledger.database import Lease, Ledger
 from content_pipeline.ledger.intake import Intake
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection
 from content_pipeline.ledger.reports import PageReport
-from content_pipeline.ledger.schema import attempts, effects, page_jobs, spend
+from content_pipeline.ledger.schema import (
+    attempts,
+    draft_revisions,
+    effects,
+    page_jobs,
+    pages,
+    seconds_from_now,
+    spend,
+)
+from content_pipeline.ledger.schema import leases as lease_rows
+from content_pipeline.operations.announce import announce
 from content_pipeline.operations.lane import Settled, advance
+from content_pipeline.operations.publish import document_of
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.steps import walk
 from content_pipeline.operations.submit import submit
 from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.site_files import Site
-from content_pipeline_tests.operations.small_site import Parts, Row as TableRow
-from content_pipeline_tests.operations.small_site import runtime_of, writes
+from content_pipeline_tests.operations.small_site import Parts, runtime_of, settings_of, writes
+from content_pipeline_tests.operations.small_site import Row as TableRow
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +61,8 @@ class Bench:
     cms: CMS | None = None
     hooks: tuple[SiteHook, ...] | None = None
     on_checkpoint: Callable[[str], None] | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+    """The settings that are not as in ``settings_of``."""
 
     # --- acting --------------------------------------------------------------------------------
 
@@ -73,12 +89,23 @@ class Bench:
 
     def run(self, *stages: Stage) -> list[Settled]:
         """One lane until nothing is due soon."""
-        selection = Selection(site=self.name, **({"stages": frozenset(stages)} if stages else {}))
+        selection = Selection(site=self.name, stages=frozenset(stages) or ALL_STAGES)
         return list(advance(self.worker(), selection))
 
     def submit_and_run(self) -> list[Settled]:
         self.submit()
         return self.run()
+
+    def run_drafts(self) -> None:
+        self.run(Stage.DRAFT)
+
+    def announce(self, **replaced: Any) -> list[tuple[str, Failure | str]]:
+        """Tell the site's hooks what is due; ``replaced``: parts of the worker's runtime."""
+        return announce(replace(self.worker(), **replaced))
+
+    def want_announcements(self, *kinds: str) -> None:
+        with self.ledger.begin() as connection:
+            effect_ledger.want_for_site(connection, self.name, kinds, "owner")
 
     def claim(self, runtime: SiteRuntime, topic: str = "t0", lease_s: float = 10) -> Claim:
         """The lease of one due page, as a lane would take it."""
@@ -92,16 +119,52 @@ class Bench:
             )
         return claim
 
-    def step(self, topic: str = "t0", **replaced: Any) -> PageJob:
-        """Walk one page as far as it goes without waiting, whether or not its wait is over."""
+    def step(
+        self, topic: str = "t0", *, until: PageJobState | None = None, **replaced: Any
+    ) -> PageJob:
+        """Walk one page as far as it goes without waiting, whether or not its wait is over.
+
+        ``until``: no further than this state; ``replaced``: parts of the worker's runtime.
+        """
         self.make_due()
         runtime = replace(self.worker(), **replaced)
         claim = self.claim(runtime, topic)
         try:
-            return walk(runtime, claim.page_job_id, claim.lease)
+            through = WORKABLE - {until} if until else WORKABLE
+            return walk(runtime, claim.page_job_id, claim.lease, through=through)
         finally:
-            with self.ledger.begin() as connection:
-                leases.release(connection, claim.lease)
+            self.release(claim.lease)
+
+    def release(self, lease: Lease) -> None:
+        with self.ledger.begin() as connection:
+            leases.release(connection, lease)
+
+    def let_leases_run_out(self) -> None:
+        """Let the time of all leases on the site's pages pass."""
+        with self.ledger.begin() as connection:
+            of_site = select(func.concat("page:", pages.c.page_id)).where(pages.c.site == self.name)
+            connection.execute(
+                update(lease_rows)
+                .where(lease_rows.c.resource.in_(of_site))
+                .values(expires_at=func.clock_timestamp())
+            )
+
+    def change(self, **changes: Any) -> None:
+        """Change settings of the site that do not enter the identity of its pages."""
+        self.changes = {
+            section: {**self.changes.get(section, {}), **values}
+            for section, values in (self.changes | changes).items()
+        }
+        self.site = replace(self.site, settings=settings_of(self.name, **self.changes))
+
+    def cancel(self, topic: str = "t0") -> None:
+        """Put a person's wish to cancel on record."""
+        with self.ledger.begin() as connection:
+            connection.execute(
+                update(page_jobs)
+                .where(page_jobs.c.page_job_id == self.report(topic).page_job_id)
+                .values(cancel_requested_at=func.clock_timestamp())
+            )
 
     def make_due(self) -> None:
         """Let the time pass that the site's pages and announcements wait for."""
@@ -113,11 +176,41 @@ class Bench:
                     .values(next_attempt_at=func.clock_timestamp())
                 )
 
+    def make_wait(self, seconds: float) -> None:
+        """Let the site's pages wait for another while."""
+        with self.ledger.begin() as connection:
+            connection.execute(
+                update(page_jobs)
+                .where(page_jobs.c.site == self.name)
+                .values(next_attempt_at=seconds_from_now(seconds))
+            )
+
+    def leave_in(self, state: PageJobState, topic: str = "t0") -> None:
+        """Let a worker make one move and be gone."""
+        runtime = self.worker()
+        claim = self.claim(runtime, topic)
+        with self.ledger.fenced(claim.lease) as connection:
+            job = jobs.load(connection, claim.page_job_id)
+            jobs.move(connection, job, state, lease=claim.lease)
+        self.let_leases_run_out()
+
+    def damage_draft(self, topic: str) -> None:
+        """Let the stored draft of the topic be none that our code can read."""
+        with self.ledger.begin() as connection:
+            connection.execute(
+                update(draft_revisions)
+                .where(draft_revisions.c.page_job_id == self.report(topic).page_job_id)
+                .values(article={"no": "article"})
+            )
+
     def strike(self, kind: str, *, match: Mapping[str, Any] | None = None, **more: Any) -> None:
         """Let the provider fail on purpose, once unless ``times`` says otherwise."""
         times = more.pop("times", 1)
-        rule = {"fault": {"kind": kind, **more}, "match": match or {}, "times": times}
-        self.sandbox.set_faults(FaultPlan.model_validate({"rules": [rule]}))
+        self.sandbox_plan({"fault": {"kind": kind, **more}, "match": match or {}, "times": times})
+
+    def sandbox_plan(self, *rules: Mapping[str, Any]) -> None:
+        """Let the provider follow ``rules`` from now on."""
+        self.sandbox.set_faults(FaultPlan.model_validate({"rules": rules}))
 
     # --- looking at the ledger -----------------------------------------------------------------
 
@@ -141,6 +234,18 @@ class Bench:
                 for row in reports.history(connection, self.report(topic).page_job_id)
             ]
 
+    def reasons(self, topic: str = "t0") -> list[str]:
+        """Why each move of its current page job was made."""
+        with self.ledger.begin() as connection:
+            return [
+                row["why"] for row in reports.history(connection, self.report(topic).page_job_id)
+            ]
+
+    def state_of(self, page_job_id: str) -> str:
+        """The state of any page job, current or not."""
+        with self.ledger.begin() as connection:
+            return str(jobs.load(connection, page_job_id).state)
+
     def rows_in(self, table: Any, topic: str = "t0") -> list[Row[Any]]:
         """The rows of the topic's current page job in ``table``."""
         with self.ledger.begin() as connection:
@@ -159,6 +264,37 @@ class Bench:
     def spend(self, topic: str = "t0") -> list[str]:
         """What became of each reservation."""
         return sorted(row.state for row in self.rows_in(spend, topic))
+
+    def _lease_rows(self) -> Select[Any]:
+        of_site = select(func.concat("page:", pages.c.page_id)).where(pages.c.site == self.name)
+        return select(func.count()).where(lease_rows.c.resource.in_(of_site))
+
+    def leases_held(self) -> int:
+        """Leases on pages of the site, those that ran out included."""
+        with self.ledger.begin() as connection:
+            return int(connection.execute(self._lease_rows()).scalar_one())
+
+    def claimable(self) -> int:
+        """Pages of the site that another worker could take now."""
+        with self.ledger.begin() as connection:
+            outlook = leases.outlook(connection, Selection(site=self.name))
+        return outlook.unfinished if outlook.wait_s == 0 else 0
+
+    def sandbox_settings(self) -> ProviderSettings:
+        """How the provider behaves now."""
+        return ProviderSettings.model_validate(self.sandbox.health()["settings"])
+
+    def is_due(self, topic: str = "t0") -> bool:
+        """Whether the topic's page job waits for nothing."""
+        with self.ledger.begin() as connection:
+            return jobs.load(connection, self.report(topic).page_job_id).is_due
+
+    def document(self, topic: str = "t0") -> Document:
+        """What the CMS is to hold for the draft of the topic's page job."""
+        runtime = self.worker()
+        with self.ledger.begin() as connection:
+            job = jobs.load(connection, self.report(topic).page_job_id)
+            return document_of(connection, runtime, job)
 
     # --- looking at the other side -------------------------------------------------------------
 
