@@ -2,6 +2,8 @@
 
 import argparse
 import signal
+import sys
+from collections.abc import Sequence
 from types import FrameType
 
 from rich.console import Console
@@ -26,7 +28,13 @@ def main() -> None:
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
     signal.signal(signal.SIGTERM, _interrupt)
-    names = asked.names or ([] if asked.fresh else NAMES)
+    try:
+        _measure(asked.names or ([] if asked.fresh else NAMES), asked)
+    except KeyboardInterrupt:
+        sys.exit(130)  # what a shell expects of a program that Ctrl-C ended
+
+
+def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
     if "ledger" in names:
         bench_ledger(console, pages=asked.pages, rounds=asked.rounds)

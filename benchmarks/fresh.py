@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import load
+from benchmarks.machine import about, load
 from benchmarks.place import REPOSITORY, command_environment, take_away
 from content_pipeline.config import Project
 
@@ -35,7 +35,12 @@ def bench_fresh(console: Console) -> None:
             )
     finally:
         take_away(clone, folder)
-    table = Table(title=f"fresh: a new clone; {before}, {load()} afterwards", title_justify="left")
+    table = Table(
+        title="fresh: a new clone",
+        caption=about(before),
+        title_justify="left",
+        caption_justify="left",
+    )
     table.add_column("wall, s")
     table.add_column(justify="right")
     for name, wall_s in walls.items():

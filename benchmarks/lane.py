@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.bare import generate_all
-from benchmarks.machine import CpuSeconds, cpu_seconds, load, spread
+from benchmarks.machine import CpuSeconds, about, cpu_seconds, load, spread
 from benchmarks.place import IN_FLIGHT, site_of_example, temporary_project
 from content_pipeline.bootstrap import SANDBOX_KEY, open_ledger, open_site, topic_rows
 from content_pipeline.config import Project
@@ -24,8 +24,8 @@ from content_pipeline.ledger import attempts, jobs, reports
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline.operations.generate import build_request
 from content_pipeline.operations.lane import advance
+from content_pipeline.operations.requests import build_request, position
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.submit import submit
 from content_pipeline.sandbox.client import SandboxClient
@@ -54,6 +54,15 @@ class Work:
         return self.wall_s / self.bound_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshSite:
+    """A site with nothing generated yet, and the calls that its pages will make."""
+
+    runtime: SiteRuntime
+    selection: Selection
+    requests: Sequence[GenerationRequest]
+
+
 def bench_lane(console: Console, *, pages: int, rounds: int) -> None:
     """Measure and print."""
     lanes, scripts = [], []
@@ -62,45 +71,49 @@ def bench_lane(console: Console, *, pages: int, rounds: int) -> None:
         ledger = open_ledger(project)
         try:
             for number in range(rounds):
-                runtime, requests = _fresh_site(project, ledger, number)
-                # Taking turns, so that a busy spell of the machine meets both.
+                fresh = _fresh_site(project, ledger, number)
+                # Taking turns at going first, so that neither has the quieter machine.
                 if number % 2:
-                    scripts.append(_script(project, runtime, requests))
-                    lanes.append(_lane(project, runtime, pages))
+                    scripts.append(_script(project, fresh))
+                    lanes.append(_lane(project, fresh))
                 else:
-                    lanes.append(_lane(project, runtime, pages))
-                    scripts.append(_script(project, runtime, requests))
+                    lanes.append(_lane(project, fresh))
+                    scripts.append(_script(project, fresh))
         finally:
             ledger.dispose()
-    console.print(_table(lanes, scripts, f"{before}, {load()} afterwards"))
+    console.print(_table(lanes, scripts, caption=about(before)))
 
 
-def _fresh_site(
-    project: Project, ledger: Ledger, number: int
-) -> tuple[SiteRuntime, list[GenerationRequest]]:
-    """A site of its own for each round, submitted, and the calls that its pages will make."""
+def _fresh_site(project: Project, ledger: Ledger, number: int) -> FreshSite:
+    """A site of its own for each round, submitted."""
     example = site_of_example(project)
     cms = example.settings.cms.model_copy(update={"folder": f"public/round{number}"})
     settings = example.settings.model_copy(update={"site": f"round{number}", "cms": cms})
     site: Site = site_of(settings, example.file)
     runtime = open_site(site, project, ledger, purpose="bench")
-    submit(runtime, topic_rows(site), requested_by=runtime.worker)
+    intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
     with ledger.begin() as connection:
         wanted = reports.page_reports(connection, site.settings.site)
         page_jobs = [jobs.load(connection, page.page_job_id) for page in wanted]
-    requests = [
-        build_request(runtime, job, attempts.attempt_id(job.page_job_id, AttemptKind.GENERATE, 1))
-        for job in page_jobs
-    ]
-    return runtime, requests
+    requests = [_first_request(runtime, job) for job in page_jobs]
+    selection = Selection(site=site.settings.site, topics=intake.topic_keys)
+    return FreshSite(runtime=runtime, selection=selection, requests=requests)
 
 
-def _lane(project: Project, runtime: SiteRuntime, pages: int) -> Work:
-    provider = _provider(project)
+def _first_request(runtime: SiteRuntime, job: PageJob) -> GenerationRequest:
+    """The paid call that the lane is about to make for ``job``."""
+    asked = position(runtime, job)
+    assert asked.step is not None
+    attempt_id = attempts.attempt_id(job.page_job_id, AttemptKind.GENERATE, 1)
+    return build_request(runtime, job, asked.step, asked.prompt, attempt_id)
+
+
+def _lane(project: Project, fresh: FreshSite) -> Work:
+    provider, pages = _provider(project), len(fresh.requests)
     provider.reset()
     before, started_at = cpu_seconds(project), time.monotonic()
     ended_at, published = started_at, 0
-    for settled in advance(runtime, Selection(site=runtime.site.site)):
+    for settled in advance(fresh.runtime, fresh.selection):
         if settled.state is PageJobState.PUBLISHED:
             published += 1
             ended_at = time.monotonic()
@@ -109,20 +122,20 @@ def _lane(project: Project, runtime: SiteRuntime, pages: int) -> Work:
     return _work(project, provider, pages, ended_at - started_at, before)
 
 
-def _script(project: Project, runtime: SiteRuntime, requests: Sequence[GenerationRequest]) -> Work:
-    provider = _provider(project)
+def _script(project: Project, fresh: FreshSite) -> Work:
+    provider, requests = _provider(project), fresh.requests
     provider.reset()
-    folder = project.root / "bare" / runtime.site.site
+    folder = project.root / "bare" / fresh.selection.site
     folder.mkdir(parents=True)
 
-    async def timed() -> float:
+    async def timed() -> Work:
         async with AsyncOpenAI(base_url=provider.base_url, api_key=SANDBOX_KEY) as client:
-            started_at = time.monotonic()
+            before, started_at = cpu_seconds(project), time.monotonic()
             await generate_all(client, requests, folder, IN_FLIGHT)
-            return time.monotonic() - started_at
+            wall_s = time.monotonic() - started_at
+            return _work(project, provider, len(requests), wall_s, before)
 
-    before = cpu_seconds(project)
-    return _work(project, provider, len(requests), asyncio.run(timed()), before)
+    return asyncio.run(timed())
 
 
 def _provider(project: Project) -> SandboxClient:
@@ -139,11 +152,13 @@ def _work(
     return Work(pages=pages, wall_s=wall_s, bound_s=sum(served) / IN_FLIGHT, cpu=cpu)
 
 
-def _table(lanes: Sequence[Work], scripts: Sequence[Work], about: str) -> Table:
+def _table(lanes: Sequence[Work], scripts: Sequence[Work], caption: str) -> Table:
     pages = lanes[0].pages
     table = Table(
-        title=f"lane: {pages} pages, {IN_FLIGHT} calls in flight, {len(lanes)} rounds; {about}",
+        title=f"lane: {pages} pages, {IN_FLIGHT} calls in flight, {len(lanes)} rounds",
+        caption=caption,
         title_justify="left",
+        caption_justify="left",
     )
     table.add_column("median (range)")
     for name in ("lane", "bare script", "lane minus script"):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.instant import FlatPrices, InstantCMS, InstantModel, article_of
-from benchmarks.machine import CpuSeconds, cpu_seconds, load, spread
+from benchmarks.machine import CpuSeconds, about, cpu_seconds, load, spread
 from benchmarks.place import site_of_example, temporary_project
 from benchmarks.statements import Transactions, counted
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
@@ -47,7 +47,7 @@ def bench_ledger(console: Console, *, pages: int, rounds: int) -> None:
                 _advance(runtime, pages)
         finally:
             ledger.dispose()
-    console.print(_cost_table(costs, pages, f"{before}, {load()} afterwards"))
+    console.print(_cost_table(costs, pages, caption=about(before)))
     console.print(_statement_table(transactions, pages))
 
 
@@ -77,9 +77,12 @@ def _advance(runtime: SiteRuntime, pages: int) -> None:
         raise SystemExit(f"{states.count(PageJobState.PUBLISHED)} of {pages} pages were published")
 
 
-def _cost_table(costs: Sequence[CpuSeconds], pages: int, about: str) -> Table:
+def _cost_table(costs: Sequence[CpuSeconds], pages: int, caption: str) -> Table:
     table = Table(
-        title=f"ledger: {pages} pages, {len(costs)} passes; {about}", title_justify="left"
+        title=f"ledger: {pages} pages, {len(costs)} passes",
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
     )
     table.add_column("CPU, ms a page: median (range)")
     table.add_column(justify="right")

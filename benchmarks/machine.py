@@ -63,9 +63,14 @@ def _tree_cpu_s(pid: int | None) -> float:
     return total
 
 
-def load() -> str:
-    """The load average of the last minute beside the number of CPUs, for the title of a table."""
-    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
+def load() -> float:
+    """How many processes wanted a CPU, on average over the last minute."""
+    return os.getloadavg()[0]
+
+
+def about(load_before: float) -> str:
+    """The circumstances of a measurement that ends now, for the caption of its table."""
+    return f"load {load_before:.1f} before, {load():.1f} after, on {os.cpu_count()} CPUs"
 
 
 def spread(values: Sequence[float], form: str = ".2f") -> str:
@@ -73,4 +78,4 @@ def spread(values: Sequence[float], form: str = ".2f") -> str:
     middle = format(statistics.median(values), form)
     if len(values) == 1:
         return middle
-    return f"{middle} ({min(values):{form}} to {max(values):{form}})"
+    return f"{middle} ({min(values):{form}}..{max(values):{form}})"

@@ -4,17 +4,19 @@ What belongs here: whole processes, as a person or a scheduler starts them, and 
 each of them pays for.
 """
 
+import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import load, spread
+from benchmarks.machine import about, load, spread
 from benchmarks.place import command_environment, temporary_project
 from content_pipeline.config import Project
 
@@ -30,23 +32,30 @@ START_UP = ("db", "status")
 COMMAND = Path(sys.executable).with_name("content-pipeline")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """What one command took."""
+
+    wall_s: float
+    cpu_s: float
+
+
 def bench_rerun(console: Console, *, pages: int) -> None:
     """Measure and print."""
     before = load()
     with temporary_project(pages=pages) as project:
-        _wall_s(project, START_UP)  # the first start compiles the modules
-        first_s = _wall_s(project, RUN)
+        _timed(project, START_UP)  # the first start compiles the modules
+        first = _timed(project, RUN)
         start_ups, runs = [], []
         for _ in range(REPEATS):
-            start_ups.append(_wall_s(project, START_UP))
-            runs.append(_wall_s(project, RUN))
-    about = f"{before}, {load()} afterwards"
-    console.print(_table(pages, first_s, start_ups, runs, about))
+            start_ups.append(_timed(project, START_UP))
+            runs.append(_timed(project, RUN))
+    console.print(_table(pages, first, start_ups, runs, caption=about(before)))
 
 
-def _wall_s(project: Project, arguments: Sequence[str]) -> float:
-    """Seconds of one command; ends the benchmark with the command's words when it fails."""
-    started_at = time.monotonic()
+def _timed(project: Project, arguments: Sequence[str]) -> Process:
+    """One command; ends the benchmark with the command's words when it fails."""
+    used_before, started_at = _cpu_s_of_children(), time.monotonic()
     done = subprocess.run(
         [str(COMMAND), *arguments],
         env=command_environment(project),
@@ -55,20 +64,51 @@ def _wall_s(project: Project, arguments: Sequence[str]) -> float:
         text=True,
         check=False,
     )
+    wall_s = time.monotonic() - started_at
     if done.returncode != 0:
         raise SystemExit(f"content-pipeline {' '.join(arguments)}: {done.stdout}{done.stderr}")
-    return time.monotonic() - started_at
+    return Process(wall_s=wall_s, cpu_s=_cpu_s_of_children() - used_before)
+
+
+def _cpu_s_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _table(
-    pages: int, first_s: float, start_ups: Sequence[float], runs: Sequence[float], about: str
+    pages: int,
+    first: Process,
+    start_ups: Sequence[Process],
+    runs: Sequence[Process],
+    caption: str,
 ) -> Table:
-    table = Table(title=f"rerun: {pages} pages, {REPEATS} repeats; {about}", title_justify="left")
-    table.add_column("wall, s: median (range)")
-    table.add_column(justify="right")
-    table.add_row("the first run, provider without latency", f"{first_s:.2f}")
-    table.add_row("content-pipeline run, all pages done", spread(runs))
-    table.add_row("content-pipeline db status (start-up)", spread(start_ups))
-    after = statistics.median(runs) - statistics.median(start_ups)
-    table.add_row(f"run after start-up (goal: {GOAL_S})", f"{after:.2f}")
+    table = Table(
+        title=f"rerun: {pages} pages, {REPEATS} repeats",
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+    )
+    for name in ("median (range)", "wall, s", "CPU, s"):
+        table.add_column(name, justify="left" if name == "median (range)" else "right")
+    for name, processes in (
+        ("the first run: services started, no latency", [first]),
+        ("content-pipeline run, all pages done", runs),
+        ("content-pipeline db status (start-up)", start_ups),
+    ):
+        table.add_row(
+            name,
+            spread([process.wall_s for process in processes]),
+            spread([process.cpu_s for process in processes]),
+        )
+    table.add_row(
+        f"run after start-up (goal: {GOAL_S} s)",
+        _difference(runs, start_ups, lambda process: process.wall_s),
+        _difference(runs, start_ups, lambda process: process.cpu_s),
+    )
     return table
+
+
+def _difference(
+    more: Sequence[Process], less: Sequence[Process], of: Callable[[Process], float]
+) -> str:
+    return f"{statistics.median(map(of, more)) - statistics.median(map(of, less)):.2f}"

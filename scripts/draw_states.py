@@ -52,7 +52,9 @@ def render() -> str:
         if (source in waits or to in waits) and to not in FINAL:
             lines.append(f"    {source} --> {to}")
     lines += ["    published --> [*]", "```", ""]
-    lines += ["The ways to `failed_terminal`, `dead_lettered`, `cancelled` and `superseded` are in the"]
+    lines += [
+        "The ways to `failed_terminal`, `dead_lettered`, `cancelled` and `superseded` are in the"
+    ]
     lines += ["table of moves.", "", "## States", "", "| state | people see | meaning | next |"]
     lines += ["|---|---|---|---|"]
     texts = meanings()

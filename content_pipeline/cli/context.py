@@ -9,7 +9,7 @@ from rich.console import Console
 
 from content_pipeline.bootstrap import open_ledger
 from content_pipeline.config import Project, find_project
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.errors import ConfigurationError, SiteFileError
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.site_files import Site, load_site
 
@@ -19,35 +19,58 @@ site_option = click.option(
 
 
 def load_sites(project: Project) -> list[Site]:
-    """All sites of the project. Raises ConfigurationError when there is none."""
-    sites = [load_site(file) for file in project.site_files()]
-    if not sites:
+    """All sites of the project. Raises ConfigurationError when one is wrong or there is none."""
+    sites = [load_site(file) for file in _site_files(project)]
+    for site in sites:
+        _refuse_twice(site.settings.site, sites)
+    return sites
+
+
+def _site_files(project: Project) -> list[Path]:
+    files = project.site_files()
+    if not files:
         raise ConfigurationError(
             f"{project.root} declares no site; put a defs.yaml of type "
             "content_pipeline.ContentSite into a folder of its own below defs/"
         )
-    names = [site.settings.site for site in sites]
-    for site in sites:
-        if names.count(site.settings.site) > 1:
-            raise ConfigurationError(
-                f"{site.file}: another file declares site {site.settings.site!r} too; rename one"
-            )
-    return sites
+    return files
+
+
+def _refuse_twice(name: str, sites: list[Site]) -> None:
+    files = [str(site.file) for site in sites if site.settings.site == name]
+    if len(files) > 1:
+        raise ConfigurationError(f"site {name!r} is declared by {' and '.join(files)}; rename one")
 
 
 def choose_site(project: Project, name: str | None, file: Path | None = None) -> Site:
     """The one site that is meant. Raises ConfigurationError when that is not clear."""
     if file is not None:
         return load_site(file)
+    if name is not None:
+        return _named_site(project, name)
     sites = load_sites(project)
-    if name is None and len(sites) == 1:
+    if len(sites) == 1:
         return sites[0]
     known = ", ".join(site.settings.site for site in sites)
+    raise ConfigurationError(f"the project has several sites; choose one with --site: {known}")
+
+
+def _named_site(project: Project, name: str) -> Site:
+    """Site ``name``: a mistake in another team's file does not stop it."""
+    sites: list[Site] = []
+    mistakes: list[SiteFileError] = []
+    for file in _site_files(project):
+        try:
+            sites.append(load_site(file))
+        except SiteFileError as mistake:
+            mistakes.append(mistake)
+    _refuse_twice(name, sites)
     for site in sites:
         if site.settings.site == name:
             return site
-    if name is None:
-        raise ConfigurationError(f"the project has several sites; choose one with --site: {known}")
+    if mistakes:
+        raise mistakes[0]  # which may well be the site that is meant
+    known = ", ".join(site.settings.site for site in sites)
     raise ConfigurationError(f"there is no site {name!r}; known: {known}")
 
 

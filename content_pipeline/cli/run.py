@@ -11,7 +11,6 @@ from types import FrameType
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
 
@@ -66,7 +65,7 @@ def _work(
     console = plain_console(stderr=True)
     with _interruptible() as stop, _progress(console, quiet=quiet) as progress:
         done = set(already_published)
-        task = progress.add_task(escape(site.settings.title), total=len(keys), completed=len(done))
+        task = progress.add_task(site.settings.title, total=len(keys), completed=len(done))
         for settled in advance(runtime, selection, stop=stop):
             if settled.state in FINAL:
                 done.add(settled.topic_key)
@@ -101,7 +100,7 @@ def _published(ledger: Ledger, site: str, keys: tuple[str, ...]) -> set[str]:
 
 def _progress(console: Console, *, quiet: bool) -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

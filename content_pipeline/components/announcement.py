@@ -67,7 +67,7 @@ class Told:
         return {
             "urls": dg.MetadataValue.int(self.urls),
             "changed": dg.MetadataValue.bool(changed),
-            "told": table(columns, rows),
+            "hooks": table(columns, rows),
         }
 
 

@@ -47,24 +47,23 @@ def _materialize(
     site: SiteRuntime,
     interruption: Interruption,
 ) -> None:
-    topics = tuple(context.partition_keys)
     stages = assets.stages(context.selected_asset_keys)
     if not stages:
-        _only_check(context, assets, site, topics)
+        _only_check(context, assets, site)
         return
     # What is materialized is the table as it is now, whether or not `topics` ever was.
     submit(site, topic_rows(assets.site), requested_by=site.worker)
-    selection = Selection(site=assets.name, topics=topics, stages=stages)
+    selection = Selection(site=assets.name, topics=tuple(context.partition_keys), stages=stages)
     end_run(context, work_on(context, assets, site, selection, interruption))
 
 
-def _only_check(
-    context: dg.AssetExecutionContext,
-    assets: SiteAssets,
-    site: SiteRuntime,
-    topics: tuple[str, ...],
-) -> None:
-    """Checks were selected without their assets: tell how the pages stand, and do nothing."""
+def _only_check(context: dg.AssetExecutionContext, assets: SiteAssets, site: SiteRuntime) -> None:
+    """Checks were selected without their assets: tell how the pages stand, and do nothing.
+
+    "Execute all" on the page of a check starts a run without partitions: it means all pages.
+    """
+    chosen = context.has_partition_key or context.has_partition_key_range
+    topics = context.partition_keys if chosen else None
     with site.ledger.begin() as connection:
         pages = reports.page_reports(connection, assets.name, topics)
     stages = assets.stages({key.asset_key for key in context.selected_asset_check_keys})

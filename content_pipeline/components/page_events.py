@@ -110,13 +110,19 @@ class PageEvents:
 def evaluate_checks(
     context: RunContext, assets: SiteAssets, stages: frozenset[Stage], pages: Sequence[PageReport]
 ) -> None:
-    """Tell the story of every page, green or not, in the check of each asset of ``stages``."""
+    """Tell the story of every page, green or not, in the check of each asset of ``stages``.
+
+    A failed page's story is an observation as well: its partition's own pane lists those only.
+    """
     keys = [page.topic_key for page in pages]
     for stage in _in_order(stages):
         materialized = checked_materializations(context.instance, assets.key(stage), keys)
         for page in pages:
-            evaluation = _evaluation(assets, stage, page, materialized.get(page.topic_key))
-            log_check(context, evaluation)
+            stands = standing(page, stage)
+            checked = materialized.get(page.topic_key)
+            log_check(context, _evaluation(assets, stage, page, stands, checked))
+            if stands is Standing.FAILED:
+                context.log_event(_observation(assets, stage, page))
 
 
 def _in_order(stages: frozenset[Stage]) -> list[Stage]:
@@ -137,9 +143,12 @@ def _summary(seen: PageInRun, stage: Stage) -> str:
 
 
 def _evaluation(
-    assets: SiteAssets, stage: Stage, page: PageReport, checked: CheckedMaterialization | None
+    assets: SiteAssets,
+    stage: Stage,
+    page: PageReport,
+    stands: Standing,
+    checked: CheckedMaterialization | None,
 ) -> dg.AssetCheckEvaluation:
-    stands = standing(page, stage)
     needs_person = stands is Standing.FAILED
     return dg.AssetCheckEvaluation(
         asset_key=assets.key(stage),
@@ -150,6 +159,15 @@ def _evaluation(
         metadata=check_metadata(page),
         target_materialization_data=checked,
         partition=page.topic_key,
+    )
+
+
+def _observation(assets: SiteAssets, stage: Stage, page: PageReport) -> dg.AssetObservation:
+    return dg.AssetObservation(
+        asset_key=assets.key(stage),
+        partition=page.topic_key,
+        description=_story(page, stage, Standing.FAILED),
+        metadata=check_metadata(page),
     )
 
 

@@ -79,25 +79,25 @@ def artifact_metadata(seen: PageInRun, file: Path | None) -> Metadata:
 
 
 def check_metadata(page: PageReport) -> Metadata:
-    """The story of a page so far, whatever became of it."""
-    told: Metadata = {"state": dg.MetadataValue.text(page.state.value)}
+    """The story of a page so far, whatever became of it; all text, as no plot of it makes sense."""
+    told = {"state": page.state.value, "next_action": NEXT[page.state]}
     if page.failure_class:
-        told["error_class"] = dg.MetadataValue.text(page.failure_class.value)
-        told["error"] = dg.MetadataValue.text(page.failure_message or "")
-        told["meaning"] = dg.MetadataValue.text(EXPLANATIONS[page.failure_class])
-    told["next_action"] = dg.MetadataValue.text(NEXT[page.state])
-    if page.state is PageJobState.FAILED_RETRYABLE:
-        told["next_attempt_at"] = dg.MetadataValue.timestamp(page.next_attempt_at)
-    return (
-        told
-        | {
-            "attempts": dg.MetadataValue.int(len(page.of_kind(AttemptKind.GENERATE))),
-            "publish_attempts": dg.MetadataValue.int(len(page.of_kind(AttemptKind.PUBLISH))),
-            "cost_usd": dg.MetadataValue.float(float(page.usd)),
+        told |= {
+            "error_class": page.failure_class.value,
+            "error": page.failure_message or "",
+            "meaning": EXPLANATIONS[page.failure_class],
         }
-        | _identity(page)
-        | _log(page)
-    )
+    told |= {
+        "attempts": str(len(page.of_kind(AttemptKind.GENERATE))),
+        "publish_attempts": str(len(page.of_kind(AttemptKind.PUBLISH))),
+        "cost_in_all": _dollars(page),
+        "generation_version": page.generation_version,
+        "page_job_id": page.page_job_id,
+    }
+    metadata: Metadata = {name: dg.MetadataValue.text(value) for name, value in told.items()}
+    if page.state is PageJobState.FAILED_RETRYABLE:
+        metadata["next_attempt_at"] = dg.MetadataValue.timestamp(page.next_attempt_at)
+    return metadata | _timeline(page)
 
 
 def _head(seen: PageInRun) -> Metadata:
@@ -128,8 +128,8 @@ def _generation(seen: PageInRun) -> Metadata:
 
 def _dollars(page: PageReport) -> str:
     uncertain = page.uncertain_usd
-    note = f", of which ${uncertain:.6f} may not have been billed" if uncertain else ""
-    return f"${page.usd:.6f}{note}"
+    note = f", of which ${uncertain.normalize():f} may not have been billed" if uncertain else ""
+    return f"${page.usd.normalize():f}{note}"
 
 
 def _identity(page: PageReport) -> Metadata:
@@ -166,7 +166,7 @@ def _log_row(item: AttemptReport) -> dict[str, str | int | float]:
     return {
         "kind": item.kind.value,
         "number": item.number,
-        "state": item.state,
+        "state": _state(item),
         "error_class": item.failure_class or "",
         "error": item.failure_message or "",
         "input_tokens": item.input_tokens,
@@ -177,6 +177,18 @@ def _log_row(item: AttemptReport) -> dict[str, str | int | float]:
         "request_id": item.request_id or "",
         "worker": item.worker,
     }
+
+
+def _timeline(page: PageReport) -> Metadata:
+    """The attempts in few columns: Dagster shows a check's metadata in a narrow pane, by name."""
+    names = ("kind", "number", "state", "error_class", "usd", "started_at")
+    rows = [{name: _log_row(item)[name] for name in names} for item in page.attempts]
+    columns = [column for column in _LOG_COLUMNS if column[0] in names]
+    return {"timeline": table(columns, rows)} if rows else {}
+
+
+def _state(item: AttemptReport) -> str:
+    return f"{item.state}, recovered by asking" if item.recovered else item.state
 
 
 def table(

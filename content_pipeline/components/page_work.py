@@ -7,7 +7,10 @@ and which of the assets, is the caller's choice.
 import dagster as dg
 
 from content_pipeline.components.announcement import Told, tell_hooks
-from content_pipeline.components.dagster_private import version_tags
+from content_pipeline.components.dagster_private import (
+    RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
+    version_tags,
+)
 from content_pipeline.components.interruption import Interruption
 from content_pipeline.components.page_events import PageEvents, RunContext, evaluate_checks
 from content_pipeline.components.run_summary import RunSummary
@@ -78,7 +81,16 @@ def _announce(context: RunContext, assets: SiteAssets, runtime: SiteRuntime) -> 
 def end_run(context: RunContext, summary: RunSummary) -> None:
     """Show the summary on the run. Raises the Failure that ends a run whose pages need a person."""
     context.log.info(summary.line())
-    context.instance.add_run_tags(context.run.run_id, summary.tags())
+    tags = summary.tags()
+    if summary.interrupted and not _is_cancelled(context):
+        # The worker was taken away (a shutdown, a drained machine). For that there are run retries.
+        tags[RETRY_ON_ASSET_OR_OP_FAILURE_TAG] = "true"
+    context.instance.add_run_tags(context.run.run_id, tags)
     failure = summary.failure()
     if failure is not None:
         raise failure
+
+
+def _is_cancelled(context: RunContext) -> bool:
+    run = context.instance.get_run_by_id(context.run.run_id)
+    return run is not None and run.status is dg.DagsterRunStatus.CANCELING

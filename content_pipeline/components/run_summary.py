@@ -106,9 +106,9 @@ class RunSummary:
             return ""
         named = [f"{page.topic_key} ({page.failure_class})" for page in self.failed[:NAMED_PAGES]]
         more = ", …" if len(self.failed) > NAMED_PAGES else ""
-        noun = "page needs" if len(self.failed) == 1 else "pages need"
-        total = len(self.pages)
-        return f"{len(self.failed)} of {total} {noun} a person: {', '.join(named)}{more}"
+        need = "needs" if len(self.failed) == 1 else "need"
+        count = f"{len(self.failed)} of {len(self.pages)} pages {need} a person"
+        return f"{count}: {', '.join(named)}{more}"
 
     def _unknown_pages(self) -> str:
         if not self.unknown:
@@ -120,7 +120,7 @@ class RunSummary:
         if not self.interrupted:
             return ""
         waiting = self.counts()["waiting"]
-        return f"terminated on request; {waiting} pages go on with the next run"
+        return f"the run was stopped; {waiting} pages go on with the next one"
 
 
 def _row(page: PageReport) -> dict[str, str | int | float]:

@@ -6,10 +6,13 @@ decides where something is published.
 """
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+SCHEMA_NAME = "article"
 
 
 class Section(BaseModel):
@@ -58,16 +61,34 @@ def article_schema() -> dict[str, Any]:
     return Article.model_json_schema()
 
 
+def parse_article(text: str) -> Article:
+    """The article in a model's ``text``. Raises NotAnArticle."""
+    return _checked(lambda: Article.model_validate_json(text))
+
+
 def article_of(document: Any) -> Article:
     """The article in a parsed ``document``. Raises NotAnArticle."""
+    return _checked(lambda: Article.model_validate(document, strict=True))
+
+
+def _checked(validated: Callable[[], Article]) -> Article:
     try:
-        return Article.model_validate(document, strict=True)
+        article = validated()
     except ValidationError as error:
-        places = {
-            ".".join(map(str, item["loc"])) or "document": item["type"] for item in error.errors()
-        }
+        places = {_place(item["loc"]): item["type"] for item in error.errors()}
         detail = "; ".join(f"{place}: {kind}" for place, kind in sorted(places.items())[:5])
         raise NotAnArticle(f"the answer is not an article of the asked schema ({detail})") from None
+    if "\x00" in article.meta_description + article.plain_text():
+        # A model that breaks the escape \u00e9 leaves one; PostgreSQL cannot hold it either.
+        raise NotAnArticle("the answer holds NUL characters, so its text is damaged")
+    return article
+
+
+def _place(location: tuple[str | int, ...]) -> str:
+    """Where in an article; a key that the model made up is its text, and not repeated."""
+    known = Article.model_fields.keys() | Section.model_fields.keys()
+    steps = [str(step) if isinstance(step, int) or step in known else "?" for step in location]
+    return ".".join(steps) or "document"
 
 
 def article_json(article: Article) -> str:

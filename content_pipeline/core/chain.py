@@ -13,8 +13,16 @@ from enum import StrEnum
 from typing import Any
 
 import jsonschema
+from pydantic_core import from_json
 
-from content_pipeline.core.article import Article, NotAnArticle, article_of, article_schema
+from content_pipeline.core.article import (
+    SCHEMA_NAME,
+    Article,
+    NotAnArticle,
+    article_of,
+    article_schema,
+    parse_article,
+)
 from content_pipeline.core.identity import digest
 from content_pipeline.core.prompts import SYSTEM_PROMPT
 
@@ -122,7 +130,7 @@ class Chain:
         ]
 
 
-ARTICLE = "article"
+ARTICLE = SCHEMA_NAME
 """The schema of a whole page."""
 
 
@@ -137,20 +145,21 @@ class NotOfSchema(ValueError):
 
 def parse_output(text: str, step: Step) -> Any:
     """The parsed output of ``step``. Raises NotOfSchema."""
+    if step.schema_name == ARTICLE:
+        try:
+            return parse_article(text).model_dump()
+        except NotAnArticle as error:
+            raise NotOfSchema(str(error)) from None
     try:
-        output = json.loads(text)
+        # Not json.loads, which takes half a character and dies of deep nesting.
+        output = from_json(text)
         jsonschema.validate(output, dict(step.schema))
-        if step.schema_name == ARTICLE:
-            article_of(output)
-    except json.JSONDecodeError as error:
-        raise NotOfSchema(f"the answer is not JSON (position {error.pos})") from None
+    except ValueError:
+        raise NotOfSchema("the answer is not JSON") from None
     except jsonschema.ValidationError as error:
-        place = ".".join(map(str, error.absolute_path)) or "document"
-        raise NotOfSchema(
-            f"the answer is not of the asked schema ({place}: {error.validator})"
-        ) from None
-    except NotAnArticle as error:
-        raise NotOfSchema(str(error)) from None
+        raise NotOfSchema(f"the answer is not of the asked schema ({error.validator})") from None
+    if "\\u0000" in json.dumps(output):
+        raise NotOfSchema("the answer holds NUL characters, so its text is damaged")
     return output
 
 

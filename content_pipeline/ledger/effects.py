@@ -7,8 +7,9 @@ for it: 10,000 publishes leave one pending row.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Text, and_, bindparam, func, select, text, update
+from sqlalchemy import Connection, Text, and_, bindparam, exists, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import IntegrityError
 
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.identity import publish_key
@@ -45,6 +46,8 @@ _BEGIN = upsert(effects).on_conflict_do_update(
     set_={
         "state": EffectState.IN_PROGRESS,
         "attempts": effects.c.attempts + 1,
+        "absent_looks": 0,
+        "unknown_looks": 0,
         "outcome": None,
         "finished_at": None,
         "updated_at": func.clock_timestamp(),
@@ -160,13 +163,23 @@ def take_site_effects(connection: Connection, site: str, stale_s: float) -> list
     """Take over what a site's hooks are to be told now.
 
     Also what another dispatcher took more than ``stale_s`` seconds ago and never finished: telling
-    a hook twice is harmless, not telling it is not.
+    a hook twice is harmless, not telling it is not. What another is telling just now waits for it:
+    it read the pages earlier, and must not be the last to write.
     """
     long_ago = seconds_from_now(-stale_s)
-    stale = and_(effects.c.state == EffectState.IN_PROGRESS, effects.c.updated_at < long_ago)
+    stale = and_(effects.c.state == EffectState.IN_PROGRESS, effects.c.updated_at <= long_ago)
+    other = effects.alias("other")
+    being_told = exists().where(
+        other.c.site == effects.c.site,
+        other.c.kind == effects.c.kind,
+        other.c.page_id.is_(None),
+        other.c.state == EffectState.IN_PROGRESS,
+        other.c.updated_at > long_ago,
+    )
     due = and_(
         effects.c.state == EffectState.PENDING,
         effects.c.next_attempt_at <= func.clock_timestamp(),
+        ~being_told,
     )
     rows = connection.execute(
         update(effects)
@@ -183,17 +196,23 @@ def take_site_effects(connection: Connection, site: str, stale_s: float) -> list
     ]
 
 
+def seconds_until_stale(connection: Connection, site: str, stale_s: float) -> float | None:
+    """Until an announcement that is under way counts as interrupted; None when none is."""
+    left = effects.c.updated_at + func.make_interval(0, 0, 0, 0, 0, 0, stale_s)
+    seconds: float | None = connection.execute(
+        select(func.extract("epoch", func.min(left) - func.clock_timestamp())).where(
+            effects.c.site == site,
+            effects.c.page_id.is_(None),
+            effects.c.state == EffectState.IN_PROGRESS,
+        )
+    ).scalar_one()
+    return None if seconds is None else max(0.0, float(seconds))
+
+
 def put_back(connection: Connection, key: str, failure: Failure, wait_s: float) -> None:
     """A site effect that failed waits again, or gives way to one that was asked for meanwhile."""
-    mine = effects.alias("mine")
-    newer = (
-        select(effects.c.effect_key)
-        .join(mine, and_(mine.c.site == effects.c.site, mine.c.kind == effects.c.kind))
-        .where(mine.c.effect_key == key, effects.c.state == EffectState.PENDING)
-        .where(effects.c.page_id.is_(None))
-    )
-    pending = connection.execute(newer).scalar_one_or_none()
-    if pending is None:
-        mark(connection, key, EffectState.PENDING, failure, wait_s=wait_s)
-    else:
-        finish(connection, key, outcome="merged", result_reference=pending)
+    try:
+        with connection.begin_nested():
+            mark(connection, key, EffectState.PENDING, failure, wait_s=wait_s)
+    except IntegrityError:  # one is pending already, perhaps since this very moment
+        finish(connection, key, outcome="merged", result_reference="asked for again meanwhile")

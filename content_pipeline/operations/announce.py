@@ -4,6 +4,8 @@ What belongs here: taking the site's pending effects, telling each hook what the
 recording what came of it. One announcement serves however many pages asked for it.
 """
 
+import time
+
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import SiteListing
@@ -13,21 +15,44 @@ from content_pipeline.ledger.effects import SiteEffect
 from content_pipeline.ledger.schema import EffectState
 from content_pipeline.operations.runtime import SiteRuntime
 
-STALE_S = 60.0
-"""An announcement takes well below a second; one untouched for a minute was interrupted."""
+POLL_S = 0.1
+"""How often is looked whether another dispatcher has finished."""
 
 
 def announce(runtime: SiteRuntime) -> list[tuple[str, Failure | str]]:
-    """Tell every hook that is due; per hook its kind and where to look, or the failure."""
+    """Tell every hook that is due; per hook its kind and where to look, or the failure.
+
+    Waits for another dispatcher that is telling the site's hooks just now, and takes over from one
+    that took longer than a lease: afterwards every page published before is announced, or waits
+    for a retry.
+    """
+    told: dict[str, Failure | str] = {}
+    while True:
+        taken, wait_s = _take(runtime)
+        if taken:
+            told |= _tell_all(runtime, taken)
+        elif wait_s is None:
+            return list(told.items())
+        else:
+            time.sleep(min(wait_s, POLL_S))
+
+
+def _take(runtime: SiteRuntime) -> tuple[list[SiteEffect], float | None]:
+    """What is to be told now, or until when another dispatcher must be waited for."""
+    site, stale_s = runtime.site.site, runtime.site.lane.lease_s
     with runtime.ledger.begin() as connection:
-        taken = effects.take_site_effects(connection, runtime.site.site, STALE_S)
-    if not taken:
-        return []
+        taken = effects.take_site_effects(connection, site, stale_s)
+        if taken:
+            return taken, None
+        return [], effects.seconds_until_stale(connection, site, stale_s)
+
+
+def _tell_all(runtime: SiteRuntime, taken: list[SiteEffect]) -> dict[str, Failure | str]:
     # Read after the effects were taken: whoever relied on them has committed its pages by now.
     with runtime.ledger.begin() as connection:
         listing = publications.listing(connection, runtime.site)
     runtime.on_checkpoint("announcement_taken")
-    return [(effect.kind, _tell(runtime, effect, listing)) for effect in taken]
+    return {effect.kind: _tell(runtime, effect, listing) for effect in taken}
 
 
 def _tell(runtime: SiteRuntime, effect: SiteEffect, listing: SiteListing) -> Failure | str:

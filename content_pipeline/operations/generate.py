@@ -6,6 +6,7 @@ the answer is ``answers``'s; what became of a call whose answer was lost is sett
 
 from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, routes, spend
 from content_pipeline.ledger.database import Lease
@@ -28,7 +29,14 @@ SPREAD_S = 60.0
 
 def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``queued`` → ``reserved``: the next call's worst case is set aside, or the page waits."""
-    found = position(runtime, job)
+    try:
+        found = position(runtime, job)
+    except PromptError as error:
+        failure = Failure(failure_class=FailureClass.INVALID_INPUT, message=str(error))
+        with runtime.ledger.fenced(lease) as connection:
+            return jobs.move(
+                connection, job, PageJobState.FAILED_TERMINAL, lease=lease, failure=failure
+            )
     if found.step is None:
         return complete(runtime, job, lease, found)
     worst_case = runtime.prices.cost(found.step.model, most_usage(found.step, found.prompt))

@@ -105,6 +105,7 @@ def _work(
     stop: threading.Event,
 ) -> Iterator[Settled]:
     patient_until = time.monotonic() + runtime.site.lane.patience_s
+    last_move: dict[str, int] = {}
     while True:
         if not stop.is_set() and len(at_work) < threads:
             for claim in _claim(runtime, selection, threads - len(at_work)):
@@ -120,7 +121,10 @@ def _work(
             job = future.result()
             if job is None:
                 continue
-            patient_until = time.monotonic() + runtime.site.lane.patience_s
+            if job.sequence > last_move.get(job.page_job_id, 0):
+                # A page that is only looked at again and again must not keep a run alive.
+                last_move[job.page_job_id] = job.sequence
+                patient_until = time.monotonic() + runtime.site.lane.patience_s
             yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
 
 

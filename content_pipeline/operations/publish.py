@@ -74,8 +74,8 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
 
 
 def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
-    cms, wanted = this_try.runtime.cms, this_try.document.marker
-    look = cms.look_up(job.page_id, job.path, job.remote_id)
+    wanted = this_try.document.marker
+    look = look_at(this_try.runtime, job, job.remote_id)
     decision = decide_publish(look, wanted=wanted, baseline=job.baseline)
     match decision.action:
         case PublishAction.UNKNOWN:
@@ -96,6 +96,14 @@ def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
             this_try.runtime.on_checkpoint("page_written")
             outcome = "created" if action is PublishAction.CREATE else "replaced"
             return _read_back(this_try, job, written, outcome)
+
+
+def look_at(runtime: SiteRuntime, job: PageJob, remote_id: str | None) -> PageLookUp:
+    """What the CMS holds for the job's page; unknown when it cannot be asked."""
+    try:
+        return runtime.cms.look_up(job.page_id, job.path, remote_id)
+    except CallFailed as failed:
+        return PageLookUp(verdict=Verdict.UNKNOWN, failure=failed.failure)
 
 
 def why_unknown(look: PageLookUp) -> Failure:
@@ -172,7 +180,7 @@ def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
 
 def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome: str) -> PageJob:
     """A 2xx proves nothing; only the page as read back does."""
-    look = this_try.runtime.cms.look_up(job.page_id, job.path, written.remote_id)
+    look = look_at(this_try.runtime, job, written.remote_id)
     page, wanted = look.page, this_try.document.marker
     seen = look.verdict is Verdict.PRESENT and page is not None and page.path == job.path
     if seen and page is not None and holds(page, wanted):

@@ -44,7 +44,7 @@ def resume_publishing(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
 def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``publish_uncertain``: confirm, go back before the write, wait, or hand to a person."""
     this_try = _newest_try(runtime, job, lease)
-    look = runtime.cms.look_up(job.page_id, job.path, job.remote_id)
+    look = publish.look_at(runtime, job, job.remote_id)
     decision = decide_publish(look, wanted=this_try.document.marker, baseline=job.baseline)
     match decision.action:
         case PublishAction.CONFIRM:

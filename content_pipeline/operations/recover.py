@@ -61,9 +61,14 @@ def settle_generation(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
         if left_s > 0:
             return _wait(runtime, job, lease, min(left_s, LOOK_EVERY_S))
         return _never_happened(runtime, job, lease, attempt)
-    if left_s > -KEEP_ASKING_S:
+    if left_s > 0 or (left_s > -KEEP_ASKING_S and not _cannot_be_asked(found.failure)):
         return _wait(runtime, job, lease, LOOK_EVERY_S, found.failure)
     return _give_up_asking(runtime, job, lease, attempt, "the provider could not be asked")
+
+
+def _cannot_be_asked(failure: Failure | None) -> bool:
+    """A server that refuses the question itself (it keeps no answers) will refuse it again."""
+    return failure is not None and failure.failure_class is FailureClass.REQUEST
 
 
 def _newest(runtime: SiteRuntime, job: PageJob) -> Attempt:

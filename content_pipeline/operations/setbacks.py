@@ -41,13 +41,15 @@ def set_back(
         policies=runtime.site.retries,
         jitter=runtime.random(),
     )
+    wait_s = 0.0
     if isinstance(decision, RetryAfter):
-        to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
-        return jobs.move(connection, job, to, lease=lease, failure=failure, wait_s=decision.wait_s)
-    to = PageJobState.DEAD_LETTERED if decision.dead_letter else PageJobState.FAILED_TERMINAL
+        to, wait_s = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE), decision.wait_s
+    else:
+        to = PageJobState.DEAD_LETTERED if decision.dead_letter else PageJobState.FAILED_TERMINAL
     if (job.state, to) not in MOVES:
-        to = PageJobState.FAILED_TERMINAL
-    return jobs.move(connection, job, to, lease=lease, failure=failure)
+        # A draft that breaks a rule breaks it at every try, whatever a site's policy asks for.
+        to, wait_s = PageJobState.FAILED_TERMINAL, 0.0
+    return jobs.move(connection, job, to, lease=lease, failure=failure, wait_s=wait_s)
 
 
 def heed(connection: Connection, route: str, failure: Failure) -> None:

@@ -25,7 +25,7 @@ from content_pipeline.ledger.reports import PageReport
 from content_pipeline.postgres.server import EmbeddedServer
 from content_pipeline.postgres.urls import VARIABLE
 from content_pipeline.sandbox.client import SandboxClient
-from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Match, Rule
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running, stop_provider
 from content_pipeline.site_files import Site, load_site
@@ -130,11 +130,29 @@ class TownSite:
         found = self.instance.get_status_by_partition(
             self.assets.key(stage), list(keys), self.assets.pages
         )
-        assert found is not None
-        return {
-            key: "MISSING" if found.get(key) is None else found[key].name  # type: ignore[union-attr]
-            for key in keys
-        }
+        statuses = {key: (found or {}).get(key) for key in keys}
+        return {key: "MISSING" if value is None else value.name for key, value in statuses.items()}
+
+    def tags_of(self, result: dg.ExecuteInProcessResult) -> dict[str, str]:
+        """The tags that a run gave itself."""
+        run = self.instance.get_run_by_id(result.run_id)
+        assert run is not None
+        return {k: v for k, v in run.tags.items() if not k.startswith(("dagster/", ".dagster"))}
+
+    def shown_of(self, result: dg.ExecuteInProcessResult) -> str:
+        """Everything that Dagster keeps of a run, as one text."""
+        return "\n".join(str(entry) for entry in self.instance.all_logs(result.run_id))
+
+    def events_of(
+        self, result: dg.ExecuteInProcessResult, kind: dg.DagsterEventType
+    ) -> list[dg.DagsterEvent]:
+        """The events of a kind that Dagster kept of a run, also of one that failed."""
+        kept = [entry.dagster_event for entry in self.instance.all_logs(result.run_id)]
+        return [event for event in kept if event and event.event_type_value == kind.value]
+
+    def checks_of(self, result: dg.ExecuteInProcessResult) -> list[dg.AssetCheckEvaluation]:
+        events = self.events_of(result, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        return [event.asset_check_evaluation_data for event in events]
 
     def event(self, stage: Stage, page: str) -> dg.AssetMaterialization:
         """The newest materialization of a page."""
@@ -148,6 +166,9 @@ class TownSite:
         with self.ledger.begin() as connection:
             (found,) = reports.page_reports(connection, self.assets.name, [page])
         return found
+
+    def set_faults(self, *rules: Rule) -> None:
+        self.provider.set_faults(FaultPlan(rules=rules))
 
     def billed(self) -> int:
         """Generations that were billed since the test began, by the provider's own account."""
@@ -200,9 +221,8 @@ def ledger(project: Project) -> Iterator[Ledger]:
     ledger.dispose()
 
 
-@pytest.fixture
-def provider(project: Project) -> SandboxClient:
-    """The project's provider, without memory of earlier tests and without faults."""
+def _provider(project: Project) -> SandboxClient:
+    """The project's provider, without memory of what came before and without faults."""
     settings = ProviderSettings(latency_median_s=0, idle_exit_s=600)
     client = ensure_provider_running(project.data_home, settings).client()
     client.reset()
@@ -210,37 +230,36 @@ def provider(project: Project) -> SandboxClient:
     return client
 
 
-@pytest.fixture
-def make_site(
-    project: Project,
-    instance: dg.DagsterInstance,
-    ledger: Ledger,
-    provider: SandboxClient,
-) -> MakeSite:
-    """Declare a new site in the project."""
+@pytest.fixture(scope="session")
+def make_site(project: Project, instance: dg.DagsterInstance, ledger: Ledger) -> MakeSite:
+    """Declare a new site in the project; the provider forgets everything with each."""
 
     def make(rows: Sequence[Mapping[str, str]], **changes: Any) -> TownSite:
         name = f"towns{next(_NUMBERS)}"
         folder = project.root / "content_pipeline" / "defs" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        write_table(folder / "topics.csv", rows)
-        (folder / "prompt.md").write_text("Write about {{ name }}.\n\n{{ facts }}\n")
-        document = {
-            "type": "content_pipeline.ContentSite",
-            "attributes": settings_of(name, **changes),
-        }
-        (folder / "defs.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+        write_site(folder, rows, settings_of(name, **changes))
         site = load_site(folder / "defs.yaml")
         return TownSite(
             project=project,
             site=site,
             instance=instance,
             ledger=ledger,
-            provider=provider,
+            provider=_provider(project),
             definitions=site_definitions(site),
         )
 
     return make
+
+
+def write_site(
+    folder: Path, rows: Sequence[Mapping[str, str]], attributes: Mapping[str, Any]
+) -> None:
+    """A site's three files."""
+    folder.mkdir(parents=True)
+    write_table(folder / "topics.csv", rows)
+    (folder / "prompt.md").write_text("Write about {{ name }}.\n\n{{ facts }}\n")
+    document = {"type": "content_pipeline.ContentSite", "attributes": dict(attributes)}
+    (folder / "defs.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
 
 
 def write_table(file: Path, rows: Sequence[Mapping[str, str]]) -> None:
@@ -249,3 +268,21 @@ def write_table(file: Path, rows: Sequence[Mapping[str, str]]) -> None:
         writer.writeheader()
         writer.writerows(rows)
 
+
+def fault(kind: FaultKind, about: str, *, times: int | None = None, **particulars: Any) -> Rule:
+    """What happens to the pages whose prompt holds ``about``."""
+    return Rule(
+        fault=Fault(kind=kind, **particulars), match=Match(prompt_contains=about), times=times
+    )
+
+
+def throttled(about: str, wait_s: int = 600) -> Rule:
+    """The provider asks to come back in ``wait_s`` seconds."""
+    return fault(
+        FaultKind.STATUS,
+        about,
+        status=429,
+        code="rate_limit_exceeded",
+        type="requests",
+        headers={"retry-after": str(wait_s)},
+    )

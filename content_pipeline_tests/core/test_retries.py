@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.retries import (
+    CLOSES_CIRCUIT,
     DEFAULT_POLICIES,
-    HALTS_SITE,
     LONGEST_WAIT_S,
     GiveUp,
     RetryAfter,
@@ -173,7 +173,7 @@ def test_an_announced_wait_gives_no_further_try() -> None:
 
 
 def test_account_troubles_halt_a_site_and_nothing_else_does() -> None:
-    assert {FailureClass.QUOTA, FailureClass.AUTH} == HALTS_SITE
+    assert {FailureClass.QUOTA, FailureClass.AUTH} == CLOSES_CIRCUIT
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_every_make_target_of_the_readme_exists(command: str) -> None:
     assert re.search(rf"^{command}:", read("Makefile"), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *map(str, Path("docs").glob("*.md"))])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *map(str, Path("docs").glob("*.md"))]
+)
 def test_every_link_between_documents_leads_somewhere(page: str) -> None:
     base = (ROOT / page).parent
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read(page)):
@@ -57,7 +59,19 @@ def test_every_link_between_documents_leads_somewhere(page: str) -> None:
 def test_the_glossary_explains_every_noun_of_the_ledger() -> None:
     glossary = read("docs/glossary.md").lower()
     for noun in (
-        "site", "topic", "page", "page job", "draft revision", "attempt", "effect", "lease",
-        "fencing token", "spend", "generation version", "checkpoint", "uncertain", "superseded",
+        "site",
+        "topic",
+        "page",
+        "page job",
+        "draft revision",
+        "attempt",
+        "effect",
+        "lease",
+        "fencing token",
+        "spend",
+        "generation version",
+        "checkpoint",
+        "uncertain",
+        "superseded",
     ):
         assert f"**{noun}**" in glossary, f"the glossary does not explain {noun!r}"

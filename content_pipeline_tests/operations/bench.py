@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, Select, func, select, update
 
+from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import CMS, Document, LanguageModel, SiteHook
 from content_pipeline.core.states import ALL_STAGES, WORKABLE, PageJobState, Stage
+from content_pipeline.ledger import effects as effect_ledger
 from content_pipeline.ledger import jobs, leases, reports
 from content_pipeline.ledger.database import Lease, Ledger
 from content_pipeline.ledger.intake import Intake
@@ -21,6 +23,7 @@ from content_pipeline.ledger.leases import Claim, Selection
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.ledger.schema import (
     attempts,
+    draft_revisions,
     effects,
     page_jobs,
     pages,
@@ -28,6 +31,7 @@ from content_pipeline.ledger.schema import (
     spend,
 )
 from content_pipeline.ledger.schema import leases as lease_rows
+from content_pipeline.operations.announce import announce
 from content_pipeline.operations.lane import Settled, advance
 from content_pipeline.operations.publish import document_of
 from content_pipeline.operations.runtime import SiteRuntime
@@ -35,6 +39,7 @@ from content_pipeline.operations.steps import walk
 from content_pipeline.operations.submit import submit
 from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.site_files import Site
 from content_pipeline_tests.operations.small_site import Parts, runtime_of, settings_of, writes
 from content_pipeline_tests.operations.small_site import Row as TableRow
@@ -90,6 +95,17 @@ class Bench:
     def submit_and_run(self) -> list[Settled]:
         self.submit()
         return self.run()
+
+    def run_drafts(self) -> None:
+        self.run(Stage.DRAFT)
+
+    def announce(self, **replaced: Any) -> list[tuple[str, Failure | str]]:
+        """Tell the site's hooks what is due; ``replaced``: parts of the worker's runtime."""
+        return announce(replace(self.worker(), **replaced))
+
+    def want_announcements(self, *kinds: str) -> None:
+        with self.ledger.begin() as connection:
+            effect_ledger.want_for_site(connection, self.name, kinds, "owner")
 
     def claim(self, runtime: SiteRuntime, topic: str = "t0", lease_s: float = 10) -> Claim:
         """The lease of one due page, as a lane would take it."""
@@ -178,6 +194,15 @@ class Bench:
             jobs.move(connection, job, state, lease=claim.lease)
         self.let_leases_run_out()
 
+    def damage_draft(self, topic: str) -> None:
+        """Let the stored draft of the topic be none that our code can read."""
+        with self.ledger.begin() as connection:
+            connection.execute(
+                update(draft_revisions)
+                .where(draft_revisions.c.page_job_id == self.report(topic).page_job_id)
+                .values(article={"no": "article"})
+            )
+
     def strike(self, kind: str, *, match: Mapping[str, Any] | None = None, **more: Any) -> None:
         """Let the provider fail on purpose, once unless ``times`` says otherwise."""
         times = more.pop("times", 1)
@@ -239,6 +264,25 @@ class Bench:
     def spend(self, topic: str = "t0") -> list[str]:
         """What became of each reservation."""
         return sorted(row.state for row in self.rows_in(spend, topic))
+
+    def _lease_rows(self) -> Select[Any]:
+        of_site = select(func.concat("page:", pages.c.page_id)).where(pages.c.site == self.name)
+        return select(func.count()).where(lease_rows.c.resource.in_(of_site))
+
+    def leases_held(self) -> int:
+        """Leases on pages of the site, those that ran out included."""
+        with self.ledger.begin() as connection:
+            return int(connection.execute(self._lease_rows()).scalar_one())
+
+    def claimable(self) -> int:
+        """Pages of the site that another worker could take now."""
+        with self.ledger.begin() as connection:
+            outlook = leases.outlook(connection, Selection(site=self.name))
+        return outlook.unfinished if outlook.wait_s == 0 else 0
+
+    def sandbox_settings(self) -> ProviderSettings:
+        """How the provider behaves now."""
+        return ProviderSettings.model_validate(self.sandbox.health()["settings"])
 
     def is_due(self, topic: str = "t0") -> bool:
         """Whether the topic's page job waits for nothing."""

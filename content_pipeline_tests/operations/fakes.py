@@ -182,7 +182,8 @@ ARTICLE = Article(
 @dataclass(slots=True)
 class ScriptedModel:
     """A provider without any way to ask afterwards, unless ``kept`` is used. ``on_send`` is done
-    instead of the next calls; without one a call gives an article."""
+    instead of the next calls; without one a call gives an article.
+    """
 
     look_up_by_attempt: bool = False
     sent: list[GenerationRequest] = field(default_factory=list)

@@ -128,7 +128,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
     settings = parts.site.settings
     cms = parts.cms or FolderCMS(parts.folder, base_url=BASE_URL, clock=clock)
     hooks = (SitemapFile(parts.folder), IndexPage(parts.folder))
-    runtime = SiteRuntime(
+    return SiteRuntime(
         site=settings,
         chain=parts.site.chain,
         columns=parts.site.columns,
@@ -147,7 +147,6 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         day_usd=parts.day_usd,
         **({"on_checkpoint": parts.on_checkpoint} if parts.on_checkpoint else {}),
     )
-    return runtime
 
 
 def writes(folder: Path) -> list[tuple[str, int]]:

@@ -1,0 +1,207 @@
+"""From a site's file to definitions, the way Dagster and dg go."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster.components.testing import create_defs_folder_sandbox
+
+import content_pipeline
+from content_pipeline.components.content_site import ContentSite
+from content_pipeline.config import Project
+from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.states import Stage
+from content_pipeline.definitions import defs
+from content_pipeline.site_files import COMPONENT_TYPE, load_site
+from content_pipeline_tests.components.conftest import (
+    REPOSITORY,
+    rows_of,
+    settings_of,
+    write_site,
+)
+
+
+@contextmanager
+def declared(attributes: dict[str, Any], *, without: str = "") -> Iterator[dg.Definitions]:
+    """The definitions that Dagster builds from a project with one site."""
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.defs_folder_path / "towns"
+        write_site(folder, rows_of(2), attributes)
+        if without:
+            (folder / without).unlink()
+        with sandbox.build_all_defs() as definitions:
+            yield definitions
+
+
+def complaint(attributes: dict[str, Any], **options: str) -> str:
+    """What Dagster says of a site that it cannot load, causes included."""
+    with pytest.raises(Exception, match="towns") as caught, declared(attributes, **options):
+        pass
+    causes, error = [], caught.value
+    while error is not None:
+        causes.append(str(error))
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    return "\n".join(causes)
+
+
+def test_the_projects_own_sites_load() -> None:
+    found = defs()
+    dg.Definitions.validate_loadable(found)
+    sites = [load_site(file).settings.site for file in Project(root=REPOSITORY).site_files()]
+    assert sites
+    keys = {key.path[0] for key in found.resolve_all_asset_keys()}
+    assert keys == set(sites)
+
+
+def test_runs_work_in_their_own_process_and_not_in_one_that_would_outlive_them() -> None:
+    assert defs().executor is dg.in_process_executor
+
+
+def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> None:
+    with declared(settings_of("towns")) as found:
+        names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
+        graph = found.resolve_asset_graph()
+        assert names == {
+            f"towns/{name}" for name in ("topics", "draft", "page", "artifact", "sitemap")
+        }
+        assert {key.name for key in graph.asset_check_keys} == {
+            "usable_rows",
+            "generated",
+            "valid",
+            "published",
+        }
+        assert found.resolve_job_def("towns_due_work")
+        assert {sensor.name for sensor in found.sensors or ()} == {
+            "towns_due_work_sensor",
+            "towns_partitions_sensor",
+        }
+
+
+def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
+    with declared(settings_of("towns")) as found:
+        graph = found.resolve_asset_graph()
+        parents = {
+            key.path[-1]: [parent.path[-1] for parent in graph.get(key).parent_keys]
+            for key in found.resolve_all_asset_keys()
+        }
+        assert parents == {
+            "topics": [],
+            "draft": ["topics"],
+            "page": ["draft"],
+            "artifact": ["page"],
+            "sitemap": ["artifact"],
+        }
+        for key in found.resolve_all_asset_keys():
+            assert graph.get(key).group_name == "towns"
+            assert graph.get(key).owners == ["team:town team"]
+
+
+def test_the_pages_are_one_step_that_can_be_run_in_part_and_in_batches() -> None:
+    with declared(settings_of("towns")) as found:
+        (lane,) = [each for each in found.assets or () if len(getattr(each, "keys", ())) == 3]
+        assert isinstance(lane, dg.AssetsDefinition)
+        assert {key.path[-1] for key in lane.keys} == {stage.value for stage in Stage}
+        assert lane.can_subset
+        assert lane.backfill_policy == dg.BackfillPolicy.multi_run(100)
+
+
+def test_each_step_is_retried_by_dagster_only_a_little() -> None:
+    with declared(settings_of("towns")) as found:
+        policies = [
+            each.op.retry_policy
+            for each in found.assets or ()
+            if isinstance(each, dg.AssetsDefinition)
+        ]
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 3
+
+
+@pytest.mark.parametrize(
+    ("owner", "shown"),
+    [
+        ("jo@example.com", ["jo@example.com"]),
+        ("jo@home", ["team:jo@home"]),
+        ("editors", ["team:editors"]),
+        ("", []),
+    ],
+)
+def test_an_owner_is_an_address_or_a_team(owner: str, shown: list[str]) -> None:
+    with declared(settings_of("towns", owner=owner)) as found:
+        graph = found.resolve_asset_graph()
+        assert graph.get(dg.AssetKey(["towns", "draft"])).owners == shown
+
+
+def test_unknown_keys_are_refused_with_their_place() -> None:
+    said = complaint(settings_of("towns", colour="red"))
+    assert "colour" in said
+    assert "defs.yaml" in said
+
+
+def test_a_value_out_of_bounds_is_refused_with_its_key() -> None:
+    generation = settings_of("towns")["generation"] | {"in_flight": 0}
+    said = complaint(settings_of("towns", generation=generation))
+    assert "in_flight" in said
+
+
+def test_a_credential_in_the_file_is_refused_as_on_the_command_line() -> None:
+    key = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
+    said = complaint(settings_of("towns", title=key))
+    assert "this looks like a credential" in said
+    assert key not in said
+
+
+def test_a_missing_prompt_is_named() -> None:
+    assert "prompt.md" in complaint(settings_of("towns"), without="prompt.md")
+
+
+def test_dagster_and_the_command_line_know_the_same_keys() -> None:
+    assert ContentSite.get_model_cls() is SiteSettings
+    module, _, name = COMPONENT_TYPE.rpartition(".")
+    assert getattr(sys.modules[module], name) is ContentSite
+
+
+def test_dg_finds_the_component_by_looking_through_the_package() -> None:
+    assert "ContentSite" in dir(content_pipeline)
+    assert "produces" in type(ContentSite.get_spec()).__annotations__
+    assert list(ContentSite.get_spec().produces) == ["asset", "asset_check", "job", "sensor"]
+
+
+def test_the_package_has_no_other_names() -> None:
+    with pytest.raises(AttributeError, match="ContentSites"):
+        _ = content_pipeline.ContentSites
+
+
+def test_the_command_line_does_not_import_dagster() -> None:
+    code = "import sys, content_pipeline.cli; sys.exit('dagster' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("dagster", "definitions", "validate", "-w", "workspace.yaml"),
+        ("dg", "check", "defs"),
+    ],
+    ids=["dagster", "dg"],
+)
+def test_the_tools_find_nothing_to_complain_about(
+    command: tuple[str, ...], project: Project
+) -> None:
+    """In the repository itself, with the instance of the tests' project."""
+    program = Path(sys.executable).with_name(command[0])
+    found = subprocess.run(
+        [str(program), *command[1:]],
+        cwd=REPOSITORY,
+        env={"PATH": "", "HOME": str(project.root), "DAGSTER_HOME": str(project.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    said = (found.stdout + found.stderr).lower()
+    assert "betawarning" not in said
+    assert "previewwarning" not in said

@@ -1,0 +1,123 @@
+"""What is used of Dagster though it is not public: each use fails here when it changes."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.data_version import DataProvenance
+from dagster_postgres.storage import DagsterPostgresStorage
+
+from content_pipeline.components import dagster_private
+from content_pipeline.components.dagster_private import (
+    PRIORITY_TAG,
+    RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
+    CheckedMaterialization,
+    checked_materializations,
+    log_check,
+    version_tags,
+)
+from content_pipeline_tests.components.conftest import REPOSITORY
+
+SHELL = [
+    *(REPOSITORY / "content_pipeline" / "components").glob("*.py"),
+    REPOSITORY / "content_pipeline" / "definitions.py",
+]
+
+
+def _imported(file: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(file.read_text()))
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+def _is_private(module: str) -> bool:
+    package, *parts = module.split(".")
+    return package == "dagster_postgres" or (
+        package == "dagster" and any(part.startswith("_") for part in parts)
+    )
+
+
+@pytest.mark.parametrize("file", SHELL, ids=lambda file: file.name)
+def test_one_module_alone_imports_what_is_private(file: Path) -> None:
+    private = {module for module in _imported(file) if _is_private(module)}
+    assert bool(private) == (file == Path(dagster_private.__file__))
+
+
+@pytest.mark.parametrize("name", ["_run_storage", "_event_log_storage", "_schedule_storage"])
+def test_the_storage_has_the_parts_whose_engines_are_replaced(name: str) -> None:
+    assert f"self.{name} =" in inspect.getsource(DagsterPostgresStorage.__init__)
+
+
+def test_the_parts_make_their_engine_under_the_name_that_is_replaced() -> None:
+    from dagster_postgres.event_log import PostgresEventLogStorage
+    from dagster_postgres.run_storage import PostgresRunStorage
+    from dagster_postgres.schedule_storage import PostgresScheduleStorage
+
+    for part in (PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage):
+        source = inspect.getsource(part)
+        assert "self._engine = create_pg_engine(" in source
+        assert "poolclass=db_pool.NullPool" in source
+
+
+def test_the_tags_are_those_that_people_read_and_type() -> None:
+    assert PRIORITY_TAG == "dagster/priority"
+    assert RETRY_ON_ASSET_OR_OP_FAILURE_TAG == "dagster/retry_on_asset_or_op_failure"
+    assert version_tags("v2", {dg.AssetKey(["towns", "draft"]): "7"}) == {
+        "dagster/code_version": "v2",
+        "dagster/input_data_version/towns/draft": "7",
+        "dagster/input_event_pointer/towns/draft": "NULL",
+    }
+
+
+def test_dagster_reads_the_tags_as_provenance() -> None:
+    parent = dg.AssetKey(["towns", "draft"])
+    provenance = DataProvenance.from_tags(version_tags("v2", {parent: "7"}))
+    assert provenance is not None
+    assert provenance.code_version == "v2"
+    assert provenance.input_data_versions == {parent: dg.DataVersion("7")}
+    assert provenance.input_storage_ids == {parent: None}
+
+
+def test_an_op_can_log_the_evaluation_of_one_partition_with_its_materialization() -> None:
+    evaluation = dg.AssetCheckEvaluation(
+        asset_key=dg.AssetKey("page"),
+        check_name="valid",
+        passed=True,
+        partition="t01",
+        target_materialization_data=CheckedMaterialization(storage_id=5, run_id="r", timestamp=1.0),
+    )
+
+    @dg.op
+    def check(context: dg.OpExecutionContext) -> None:
+        log_check(context, evaluation)
+
+    @dg.job
+    def checking() -> None:
+        check()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        found = checking.execute_in_process(instance=instance).get_asset_check_evaluations()
+    assert found == [evaluation]
+
+
+def test_the_newest_materialization_of_each_partition_is_found() -> None:
+    asset = dg.AssetKey("page")
+    with dg.DagsterInstance.ephemeral() as instance:
+        for partition in ("a", "b", "a", "c"):
+            instance.report_runless_asset_event(
+                dg.AssetMaterialization(asset_key=asset, partition=partition)
+            )
+        every = instance.fetch_materializations(asset, limit=10).records
+        found = checked_materializations(instance, asset, ["a", "b", "missing"])
+        assert checked_materializations(instance, asset, []) == {}
+    assert {key: each.storage_id for key, each in found.items()} == {
+        "a": max(each.storage_id for each in every if each.partition_key == "a"),
+        "b": next(each.storage_id for each in every if each.partition_key == "b"),
+    }

@@ -1,0 +1,90 @@
+"""One death at every checkpoint: the next worker goes on there, and the world sees one of each."""
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+import content_pipeline.operations
+from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline_tests.crash.conftest import LONGEST_S, Start
+from content_pipeline_tests.crash.other_side import assert_all_is_well
+from content_pipeline_tests.crash.worker import Order
+
+OF_A_PAGE = (
+    "call_intended",
+    "call_answered",
+    "answer_saved",
+    "draft_stored",
+    "draft_validated",
+    "publish_intended",
+    "page_written",
+    "page_proved",
+)
+OF_A_SITE = ("announcement_taken", "announced")
+LOOKED_UP = ("answer_recovered",)
+OF_DRAFTS_ON_THE_CMS = ("draft_created",)
+"""Not of a folder: told in the tests of adapters whose CMS has drafts."""
+
+
+def test_every_checkpoint_has_its_death() -> None:
+    folder = Path(content_pipeline.operations.__file__).parent
+    named = {
+        name
+        for file in folder.glob("*.py")
+        for name in re.findall(r'on_checkpoint\("(\w+)"\)', file.read_text())
+    }
+    assert named == {*OF_A_PAGE, *OF_A_SITE, *LOOKED_UP, *OF_DRAFTS_ON_THE_CMS}
+
+
+def die_and_go_on(start: Start, order: Order, checkpoint: str, after: int) -> None:
+    """Let one worker die at ``checkpoint`` and another finish."""
+    dying = start(order, dies_at=checkpoint, dies_after=after)
+    dying.join(LONGEST_S)
+    assert dying.exitcode == -signal.SIGKILL
+    finishing = start(order)
+    finishing.join(LONGEST_S)
+    assert finishing.exitcode == 0
+
+
+@pytest.mark.parametrize("checkpoint", OF_A_PAGE)
+def test_a_worker_that_dies_with_a_page_at_a_checkpoint(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    die_and_go_on(start, order, checkpoint, after=2)
+    assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize("checkpoint", OF_A_SITE)
+def test_a_worker_that_dies_while_it_tells_the_sites_hooks(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    die_and_go_on(start, order, checkpoint, after=1)
+    assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize("checkpoint", LOOKED_UP)
+def test_a_worker_that_dies_with_a_recovered_answer_in_its_hands(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    rule = {"fault": {"kind": "drop_after"}, "match": {"nth": 2}}
+    sandbox.set_faults(FaultPlan.model_validate({"rules": [rule]}))
+    die_and_go_on(start, order, checkpoint, after=1)
+    assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+def test_a_worker_that_dies_at_the_same_place_again_and_again(
+    start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    """The last state is durable each time, so three deaths cost no more than one."""
+    towns = 30  # a worker holds at most 8 pages at once, so each of the three finds one to die at
+    for _ in range(3):
+        dying = start(order, towns=towns, dies_at="draft_stored")
+        dying.join(LONGEST_S)
+        assert dying.exitcode == -signal.SIGKILL
+    finishing = start(order, towns=towns)
+    finishing.join(LONGEST_S)
+    assert finishing.exitcode == 0
+    assert_all_is_well(sandbox, order.folder, towns, kills=3)

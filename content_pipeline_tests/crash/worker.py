@@ -1,0 +1,98 @@
+"""A worker as a process of its own, that can be told to die at a checkpoint.
+
+What belongs here: the order a test gives, and carrying it out from an empty process: the same as
+the command line does, from the table to the sitemap. Processes are forked from a server that has
+imported everything, so that a test of ten deaths does not wait for twenty starts of Python.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+
+from content_pipeline.ledger.database import Ledger, create_ledger_engine
+from content_pipeline.ledger.leases import Selection
+from content_pipeline.operations.announce import announce
+from content_pipeline.operations.lane import advance
+from content_pipeline.operations.submit import submit
+from content_pipeline_tests.operations.small_site import (
+    Parts,
+    real_model,
+    rows_of,
+    runtime_of,
+    settings_of,
+    site_of,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a worker is to do; every worker of a test gets the same, but for its death."""
+
+    site: str
+    towns: int
+    ledger_url: str
+    provider_url: str
+    folder: Path
+    dies_at: str | None = None
+    """The checkpoint at which it ends itself, without any chance to clean up."""
+    dies_after: int = 1
+    """... at the so-manieth time it comes there."""
+
+
+def work(order: Order) -> None:
+    """Bring every page of the site to the end, or die as told."""
+    settings = settings_of(
+        order.site,
+        generation={"deadline_s": 1.5, "answer_slack_s": 0.3, "in_flight": 4},
+        lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
+    )
+    ledger = Ledger(create_ledger_engine(order.ledger_url))
+    model = real_model(order.provider_url)
+    runtime = runtime_of(
+        Parts(
+            site=site_of(settings),
+            ledger=ledger,
+            model=model,
+            folder=order.folder,
+            on_checkpoint=_death(order),
+        ),
+        worker=f"process-{os.getpid()}",
+    )
+    submit(runtime, rows_of(order.towns), requested_by=runtime.worker)
+    for _ in advance(runtime, Selection(site=order.site)):
+        continue
+    announce(runtime)
+    model.close()
+    ledger.dispose()
+
+
+def _death(order: Order) -> Callable[[str], None]:
+    lock, passed = threading.Lock(), [0]
+
+    def die(checkpoint: str) -> None:
+        if checkpoint != order.dies_at:
+            return
+        with lock:
+            passed[0] += 1
+            if passed[0] == order.dies_after:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return die
+
+
+def fork_server() -> ForkServerContext:
+    """Where workers are forked from; it ends with this process."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
+def started(context: ForkServerContext, order: Order) -> ForkServerProcess:
+    process = context.Process(target=work, args=(order,), name=f"worker of {order.site}")
+    process.start()
+    return process
