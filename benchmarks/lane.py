@@ -22,6 +22,7 @@ from content_pipeline.core.ports import GenerationRequest
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, reports
 from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline.operations.lane import advance

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from content_pipeline import site_files
+from content_pipeline import site_chain, site_files
 from content_pipeline.adapters.tables import read_file, rows_of
+from content_pipeline.core import chain
 from content_pipeline.core.errors import SiteFileError
 from content_pipeline.core.prompts import render_prompt
 from content_pipeline.core.topics import Topic, parse_row
@@ -367,8 +368,8 @@ def test_ordinary_words_are_not_taken_for_credentials(file: Path, old: str, new:
 
 
 PROMPTS = {
-    "a missing file": (None, "defs.yaml: the prompt `article.prompt: prompt.md` cannot be read"),
-    "another encoding": (b"caf\xe9", "defs.yaml: the prompt `article.prompt: prompt.md` cannot be"),
+    "a missing file": (None, "defs.yaml: the prompt 'prompt.md' cannot be read"),
+    "another encoding": (b"caf\xe9", "defs.yaml: the prompt 'prompt.md' cannot be"),
     "a brace left open": (b"Write\n{{ name }", "prompt.md: line 2: unexpected '}'"),
     "an unknown filter": (b"{{ name|shout }}", "prompt.md: line 1: No filter named 'shout'"),
     "another file": (b"\n\n{% include 'x' %}", "prompt.md: line 3: a prompt is one file"),
@@ -447,13 +448,16 @@ def test_what_changes_no_page_is_the_same_version(file: Path, changes: dict[str,
     assert version(file, **changes) == version(file)
 
 
-@pytest.mark.parametrize("part", ["SYSTEM_PROMPT", "article_schema"])
+@pytest.mark.parametrize("part", ["SYSTEM_PROMPT", "schema_of"])
 def test_a_release_with_another_prompt_or_schema_is_another_version(
     file: Path, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = version(file)
-    other: Any = {"SYSTEM_PROMPT": "Be brief.", "article_schema": lambda: {"type": "object"}}[part]
-    monkeypatch.setattr(site_files, part, other)
+    module, other = {
+        "SYSTEM_PROMPT": (chain, "Be brief."),
+        "schema_of": (site_chain, lambda _name: {"type": "object"}),
+    }[part]
+    monkeypatch.setattr(module, part, other)
     assert version(file) != before
 
 

@@ -75,6 +75,7 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
         "the draft breaks a rule; one more is asked for, with the findings"
     ),
     # waiting, and going on at the last checkpoint
+    (_S.RESERVED, _S.QUEUED): "the provider may not be called now; the reservation is given back",
     (_S.QUEUED, _S.FAILED_RETRYABLE): "a cap does not allow the call yet",
     (_S.RESERVED, _S.FAILED_RETRYABLE): "the call could not be prepared",
     (_S.GENERATING, _S.FAILED_RETRYABLE): "the provider failed in a way worth another try",

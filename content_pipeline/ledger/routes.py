@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, text, update
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.failures import Failure, FailureClass
@@ -135,35 +136,39 @@ def pause(connection: Connection, route: str, failure: Failure) -> None:
     if not failure.retry_after_s:
         return
     until = seconds_from_now(min(failure.retry_after_s, LONGEST_WAIT_S))
-    _change(
-        connection,
-        route,
-        paused_until=func.greatest(func.coalesce(routes.c.paused_until, until), until),
-        pause_reason=failure.message,
+    statement = _new_route(route, paused_until=until, pause_reason=failure.message)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[routes.c.route],
+            set_={
+                "paused_until": func.greatest(
+                    routes.c.paused_until, statement.excluded.paused_until
+                ),
+                "pause_reason": failure.message,
+                "updated_at": func.clock_timestamp(),
+            },
+        )
     )
 
 
 def open_circuit(connection: Connection, route: str, failure: Failure) -> None:
     """Nobody calls ``route`` until a person has put the account in order."""
-    _change(
-        connection,
-        route,
-        circuit_class=failure.failure_class,
-        circuit_message=failure.message,
-        circuit_opened_at=func.clock_timestamp(),
-    )
-
-
-def _change(connection: Connection, route: str, **values: Any) -> None:
-    """Set ``values`` on a route that may not be known yet (a CMS is met when it first fails)."""
-    statement = upsert(routes).values(
-        route=route, call_limit=UNLIMITED, most_calls=UNLIMITED, **values
-    )
+    circuit = {
+        "circuit_class": failure.failure_class,
+        "circuit_message": failure.message,
+        "circuit_opened_at": func.clock_timestamp(),
+    }
     connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[routes.c.route], set_=values | {"updated_at": func.clock_timestamp()}
+        _new_route(route, **circuit).on_conflict_do_update(
+            index_elements=[routes.c.route],
+            set_=circuit | {"updated_at": func.clock_timestamp()},
         )
     )
+
+
+def _new_route(route: str, **values: Any) -> Insert:
+    """A route may not be known yet: a CMS is met when it first fails."""
+    return upsert(routes).values(route=route, call_limit=UNLIMITED, most_calls=UNLIMITED, **values)
 
 
 def close_circuit(connection: Connection, route: str) -> bool:

@@ -114,14 +114,8 @@ def _intend_call(
     with runtime.ledger.fenced(lease) as connection:
         closed = routes.obstacle(connection, runtime.model_route)
         if closed is not None:
-            return jobs.move(
-                connection,
-                job,
-                PageJobState.FAILED_RETRYABLE,
-                lease=lease,
-                failure=closed,
-                wait_s=closed.retry_after_s or LOOK_AGAIN_S,
-            ), None
+            wait_s = closed.retry_after_s or LOOK_AGAIN_S
+            return jobs.move(connection, job, PageJobState.QUEUED, lease=lease, wait_s=wait_s), None
         number = attempts.next_number(connection, job.page_job_id, AttemptKind.GENERATE)
         attempt_id = attempts.open_attempt(
             connection,

@@ -14,11 +14,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from content_pipeline.core.errors import ContentPipelineError, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.states import PageJobState, states_of
+from content_pipeline.core.states import MOVES, PageJobState, states_of
 from content_pipeline.ledger import jobs, leases, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
@@ -40,6 +40,12 @@ BREATH_S = 0.02
 
 ASIDE_S = 30.0
 """Before a page that our own code failed on with a call unsettled is looked at again."""
+
+_UNSETTLED = frozenset(
+    {PageJobState.GENERATING, PageJobState.GENERATION_UNCERTAIN, PageJobState.PUBLISHING}
+)
+"""A call may have been paid or a page written: a person's retry would not ask about it first. One
+in ``publish_uncertain`` would, since every publish begins with a look."""
 
 HEARTBEATS_PER_LEASE = 3
 """Two beats may fail before the lease runs out."""
@@ -83,27 +89,33 @@ def advance(
     page; those at work are finished. Pages behind a closed circuit wait without a call.
     """
     stop = stop or threading.Event()
-    threads = runtime.site.generation.in_flight + PUBLISHING_THREADS
     held = _Held()
     at_work: dict[Future[PageJob | None], Claim] = {}
-    with _heartbeat(runtime, held), ThreadPoolExecutor(threads, thread_name_prefix="page") as pool:
+    with (
+        _heartbeat(runtime, held),
+        ThreadPoolExecutor(_threads(runtime), thread_name_prefix="page") as pool,
+    ):
         try:
-            yield from _work(runtime, selection, pool, threads, held, at_work, stop)
+            yield from _work(runtime, selection, pool, held, at_work, stop)
         finally:
             # An exception above must not leave pages to be walked with nobody to report them.
             for future in at_work:
                 future.cancel()
 
 
+def _threads(runtime: SiteRuntime) -> int:
+    return runtime.site.generation.in_flight + PUBLISHING_THREADS
+
+
 def _work(
     runtime: SiteRuntime,
     selection: Selection,
     pool: ThreadPoolExecutor,
-    threads: int,
     held: _Held,
     at_work: dict[Future[PageJob | None], Claim],
     stop: threading.Event,
 ) -> Iterator[Settled]:
+    threads = _threads(runtime)
     patient_until = time.monotonic() + runtime.site.lane.patience_s
     last_move: dict[str, int] = {}
     while True:
@@ -181,8 +193,10 @@ def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held)
         return walk(runtime, claim.page_job_id, claim.lease, through=states_of(selection.stages))
     except LeaseLost:
         return None
+    except DataError as error:
+        return _set_aside(runtime, claim, error)  # the database refuses what this page holds
     except (ContentPipelineError, SQLAlchemyError):
-        raise
+        raise  # nothing works without the configuration or the database
     except Exception as error:  # noqa: BLE001  # boundary: one page's fault must not stop others
         return _set_aside(runtime, claim, error)
     finally:
@@ -191,10 +205,11 @@ def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held)
             leases.release(connection, claim.lease)
 
 
-def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob:
+def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob | None:
     """Keep a page that our own code failed on out of the way, with the place in the log.
 
-    Its state stands, so nothing paid or written is repeated; a person can report and retry it.
+    Nothing paid or written is repeated: while a call is unsettled its state stands and it is looked
+    at again later; otherwise a person can report and retry it.
     """
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
@@ -202,13 +217,17 @@ def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob:
     message = f"{type(error).__name__} at {place}"
     log.error("page job %s: %s", claim.page_job_id, message)
     failure = Failure(failure_class=FailureClass.INTERNAL, message=message)
-    with runtime.ledger.fenced(claim.lease) as connection:
-        job = jobs.load(connection, claim.page_job_id)
-        if job.state in (PageJobState.GENERATING, PageJobState.PUBLISHING):
-            return jobs.postpone(connection, job, ASIDE_S, failure)
-        return jobs.move(
-            connection, job, PageJobState.FAILED_TERMINAL, lease=claim.lease, failure=failure
-        )
+    try:
+        with runtime.ledger.fenced(claim.lease) as connection:
+            job = jobs.load(connection, claim.page_job_id)
+            if job.state is PageJobState.GENERATED:
+                job = jobs.move(connection, job, PageJobState.VALIDATING, lease=claim.lease)
+            to = PageJobState.FAILED_TERMINAL
+            if job.state in _UNSETTLED or (job.state, to) not in MOVES:
+                return jobs.postpone(connection, job, ASIDE_S, failure)
+            return jobs.move(connection, job, to, lease=claim.lease, failure=failure)
+    except LeaseLost:
+        return None
 
 
 @contextmanager

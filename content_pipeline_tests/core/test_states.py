@@ -100,10 +100,10 @@ def test_only_workable_states_have_a_step() -> None:
     ("state", "ways_out"),
     [
         (S.PUBLISHED, {S.SUPERSEDED}),
-        (S.SUPERSEDED, {S.QUEUED, S.GENERATED}),
-        (S.FAILED_TERMINAL, {S.QUEUED, S.GENERATED}),
-        (S.DEAD_LETTERED, {S.QUEUED, S.GENERATED}),
-        (S.CANCELLED, {S.QUEUED, S.GENERATED}),
+        (S.SUPERSEDED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
+        (S.FAILED_TERMINAL, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
+        (S.DEAD_LETTERED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
+        (S.CANCELLED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
     ],
 )
 def test_a_final_state_is_left_only_as_documented(

@@ -58,6 +58,7 @@ def opened(
             number=attempts.next_number(connection, job.page_job_id, kind),
             worker="worker",
             run_id="run",
+            step="article",
             model="gpt-5-mini",
             answer_within_s=answer_within_s,
         )

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -14,6 +15,7 @@ from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import GenerationRequest, RawResponse
 from content_pipeline.core.states import FINAL, PageJobState
+from content_pipeline.ledger import routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import leases as lease_rows
@@ -239,7 +241,7 @@ def test_a_lane_that_is_stopped_before_it_begins_does_nothing(make_bench: MakeBe
     ],
 )
 def test_a_dead_account_is_called_once_and_the_other_pages_stay(
-    fault: dict[str, object], failure_class: FailureClass, make_bench: MakeBench
+    fault: dict[str, Any], failure_class: FailureClass, make_bench: MakeBench
 ) -> None:
     bench = make_bench(towns=9, generation={"in_flight": 1})
     bench.strike("status", times=None, **fault)
@@ -254,8 +256,14 @@ def test_a_dead_account_is_called_once_and_the_other_pages_stay(
     assert bench.report(failed_topic).failure_class is failure_class
     assert not stop.is_set()  # it is the caller's, and nobody asked the lane to stop
     assert bench.leases_held() == 0
-    # Topped up, the next lane goes on with all of them.
+    # Whoever comes before the account is in order makes no call.
     bench.sandbox_plan()
+    bench.make_due()
+    bench.run()
+    assert bench.calls() == 1
+    # Topped up and resumed, the next lane goes on with all of them.
+    with bench.ledger.begin() as connection:
+        assert routes.close_circuit(connection, bench.worker().model_route)
     bench.run()
     assert set(bench.states().values()) == {"published"}
     assert bench.billed() == 9

@@ -15,8 +15,9 @@ from content_pipeline.ledger import jobs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, attempts, seconds_from_now
+from content_pipeline.operations.generate import reserve
 from content_pipeline.operations.recover import KEEP_ASKING_S
-from content_pipeline.operations.requests import build_request, position, reserve
+from content_pipeline.operations.requests import build_request, position
 from content_pipeline.operations.steps import walk
 from content_pipeline_tests.conftest import MakeBench
 from content_pipeline_tests.operations.bench import Bench
@@ -253,6 +254,7 @@ def test_an_open_call_of_a_worker_that_is_gone_is_looked_up(make_bench: MakeBenc
     assert bench.step().state is S.GENERATION_UNCERTAIN
     assert bench.attempts() == [("generate", "uncertain", "uncertain")]
     assert bench.spend() == ["uncertain"]
+    assert bench.step().state is S.GENERATION_UNCERTAIN
     assert (len(model.sent), model.looks) == (0, 1)
 
 

@@ -64,7 +64,9 @@ def test_a_rule_stays_broken_whatever_the_policy_asks_for(
     attempts: int, make_bench: MakeBench
 ) -> None:
     model = ScriptedModel(on_send=deque([silent_on_facts]))
-    bench = make_bench(model=model, retries={"invalid_page": {"attempts": attempts}})
+    bench = make_bench(
+        model=model, retries={"invalid_page": {"attempts": attempts, "then_dead_letter": False}}
+    )
     bench.submit_and_run()
     assert bench.states() == {"t0": "failed_terminal"}
     assert len(model.sent) == 1

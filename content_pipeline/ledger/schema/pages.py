@@ -28,8 +28,8 @@ sites = Table(
     Column("title", Text, nullable=False),
     Column("base_url", Text, nullable=False),
     Column("owner", Text, nullable=False),
-    Column("model_route", Text, nullable=False, server_default=text("''")),
     created(),
+    Column("model_route", Text, nullable=False, server_default=text("''")),
 )
 
 pages = Table(

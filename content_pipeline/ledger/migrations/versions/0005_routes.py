@@ -13,7 +13,25 @@ WORKABLE = sa.text(
 )
 
 
+MOVE = {
+    "from_state": "reserved",
+    "to_state": "queued",
+    "why": "the provider may not be called now; the reservation is given back",
+}
+
+
+def _moves() -> sa.TableClause:
+    return sa.table(
+        "allowed_moves",
+        sa.column("from_state"),
+        sa.column("to_state"),
+        sa.column("why"),
+        schema="content_pipeline",
+    )
+
+
 def upgrade() -> None:
+    op.bulk_insert(_moves(), [MOVE])
     op.create_table(
         "routes",
         sa.Column("route", sa.Text(), nullable=False),
@@ -65,6 +83,12 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    moves = _moves()
+    op.execute(
+        moves.delete().where(
+            moves.c.from_state == MOVE["from_state"], moves.c.to_state == MOVE["to_state"]
+        )
+    )
     op.drop_index("page_jobs_unfinished_idx", table_name="page_jobs", schema="content_pipeline")
     op.drop_column("sites", "model_route", schema="content_pipeline")
     op.drop_table("routes", schema="content_pipeline")
