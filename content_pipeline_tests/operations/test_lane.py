@@ -185,7 +185,7 @@ def test_a_wait_longer_than_the_patience_holds_no_lane(make_bench: MakeBench) ->
     bench = make_bench(towns=2, lane={"patience_s": 5})
     bench.strike("status", status=429, headers={"retry-after": "900"})
     bench.submit_and_run()
-    assert sorted(bench.states().values()) == ["failed_retryable", "published"]
+    assert sorted(bench.states().values()) == ["failed_retryable", "queued"]
     assert lane_threads() == []
     assert bench.leases_held() == 0
 
