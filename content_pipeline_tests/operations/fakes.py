@@ -61,7 +61,7 @@ class ScriptedCMS:
     """Writes that were accepted and take effect when the test lets them."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def look_up(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:
+    def look_up(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:  # noqa: ARG002 - found by path
         with self.lock:
             self.looks += 1
             script = self.on_look.popleft() if self.on_look else None
@@ -75,7 +75,7 @@ class ScriptedCMS:
     def create_draft(self, document: Document) -> RemotePage:
         return self._store(document, RemoteStatus.DRAFT)
 
-    def publish(self, document: Document, *, replacing: RemotePage | None) -> RemotePage:
+    def publish(self, document: Document, *, replacing: RemotePage | None) -> RemotePage:  # noqa: ARG002 - as scripted
         with self.lock:
             script = self.on_write.popleft() if self.on_write else None
         if script is None:
@@ -181,8 +181,11 @@ ARTICLE = Article(
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """A provider without any way to ask afterwards, unless ``kept`` is used. ``on_send`` is done
-    instead of the next calls; without one a call gives an article."""
+    """A provider that can only be asked afterwards if ``look_up_by_attempt``.
+
+    ``on_send`` is done instead of the next calls; a call without one gives an article. ``on_look``
+    answers the next look-ups; one without is absent.
+    """
 
     look_up_by_attempt: bool = False
     sent: list[GenerationRequest] = field(default_factory=list)
@@ -212,7 +215,7 @@ class ScriptedModel:
             failure=None,
         )
 
-    def look_up(self, attempt_id: str) -> GenerationLookUp:
+    def look_up(self, attempt_id: str) -> GenerationLookUp:  # noqa: ARG002 - as scripted
         self.looks += 1
         if self.on_look:
             return self.on_look.popleft()

@@ -76,8 +76,9 @@ def settings_of(name: str, **changes: Any) -> SiteSettings:
     }
     for section, values in changes.items():
         before = document.get(section)
-        merged = isinstance(before, dict) and isinstance(values, dict)
-        document[section] = {**before, **values} if merged else values
+        if isinstance(before, dict) and isinstance(values, dict):
+            values = before | values
+        document[section] = values
     return SiteSettings.model_validate(document)
 
 
@@ -125,7 +126,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
     settings = parts.site.settings
     cms = parts.cms or FolderCMS(parts.folder, base_url=BASE_URL, clock=clock)
     hooks = (SitemapFile(parts.folder), IndexPage(parts.folder))
-    runtime = SiteRuntime(
+    return SiteRuntime(
         site=settings,
         prompt_template=parts.site.prompt_template,
         columns=parts.site.columns,
@@ -141,7 +142,6 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         call_slots=threading.Semaphore(settings.generation.in_flight),
         **({"on_checkpoint": parts.on_checkpoint} if parts.on_checkpoint else {}),
     )
-    return runtime
 
 
 def writes(folder: Path) -> list[tuple[str, int]]:

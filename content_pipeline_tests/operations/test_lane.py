@@ -5,6 +5,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -239,7 +240,7 @@ def test_a_lane_that_is_stopped_before_it_begins_does_nothing(make_bench: MakeBe
     ],
 )
 def test_a_dead_account_is_called_once_and_the_other_pages_stay(
-    fault: dict[str, object], failure_class: FailureClass, make_bench: MakeBench
+    fault: dict[str, Any], failure_class: FailureClass, make_bench: MakeBench
 ) -> None:
     bench = make_bench(towns=9, generation={"in_flight": 1})
     bench.strike("status", times=None, **fault)
