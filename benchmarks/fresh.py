@@ -41,8 +41,8 @@ def bench_fresh(console: Console) -> None:
         title_justify="left",
         caption_justify="left",
     )
-    table.add_column("wall, s")
-    table.add_column(justify="right")
+    table.add_column("step")
+    table.add_column("wall, s", justify="right")
     for name, wall_s in walls.items():
         table.add_row(name, f"{wall_s:.1f}")
     console.print(table)

@@ -84,8 +84,8 @@ def _cost_table(costs: Sequence[CpuSeconds], pages: int, caption: str) -> Table:
         title_justify="left",
         caption_justify="left",
     )
-    table.add_column("CPU, ms a page: median (range)")
-    table.add_column(justify="right")
+    table.add_column("CPU, ms a page")
+    table.add_column("median (range)", justify="right")
     clients = [1000 * cost.client / pages for cost in costs]
     databases = [1000 * cost.database / pages for cost in costs]
     table.add_row("client: ledger, validation, rendering", spread(clients, ".1f"))

@@ -7,7 +7,19 @@ for it: 10,000 publishes leave one pending row.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Text, and_, bindparam, exists, func, select, text, update
+from sqlalchemy import (
+    Connection,
+    Text,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 
@@ -121,26 +133,25 @@ def want_for_site(connection: Connection, site: str, kinds: tuple[str, ...], own
     """Ask that a site's hooks be told of what this transaction publishes.
 
     An effect already pending is touched, which locks it until this transaction ends: a dispatcher
-    that takes it therefore always sees the pages of everyone who relied on it.
+    that takes it therefore always sees the pages of everyone who relied on it. Locked in the order
+    of kinds, as dispatchers do.
     """
-    for kind in sorted(kinds):
-        connection.execute(
-            _WANT, {"of_site": site, "site": site, "of_kind": kind, "kind": kind, "owner": owner}
-        )
+    connection.execute(_WANT, {"of_site": site, "kinds": sorted(kinds), "of_owner": owner})
 
 
+_SITE = bindparam("of_site", type_=Text)
+_KIND = func.unnest(bindparam("kinds", type_=ARRAY(Text))).column_valued("kind")
 _WANT = (
     upsert(effects)
-    .values(
-        effect_key=func.concat(
-            "site:",
-            bindparam("of_site", type_=Text),
-            ":",
-            bindparam("of_kind", type_=Text),
-            ":",
-            effect_numbers.next_value(),
+    .from_select(
+        ["effect_key", "site", "kind", "owner", "state"],
+        select(
+            func.concat("site:", _SITE, ":", _KIND, ":", effect_numbers.next_value()),
+            _SITE,
+            _KIND,
+            bindparam("of_owner", type_=Text),
+            literal(EffectState.PENDING, Text),
         ),
-        state=EffectState.PENDING,
     )
     .on_conflict_do_update(
         index_elements=[effects.c.site, effects.c.kind],
@@ -181,9 +192,18 @@ def take_site_effects(connection: Connection, site: str, stale_s: float) -> list
         effects.c.next_attempt_at <= func.clock_timestamp(),
         ~being_told,
     )
+    # Locked one by one in the order of kinds, as by the pages that want them: an UPDATE alone takes
+    # rows as they lie, and met a page half-way (12 deadlocks in 15 s under load).
+    locked = (
+        select(effects.c.effect_key)
+        .where(effects.c.site == site, effects.c.page_id.is_(None), due | stale)
+        .order_by(effects.c.kind, effects.c.effect_key)
+        .with_for_update(key_share=True)
+        .cte("locked")
+    )
     rows = connection.execute(
         update(effects)
-        .where(effects.c.site == site, effects.c.page_id.is_(None), due | stale)
+        .where(effects.c.effect_key.in_(select(locked.c.effect_key)))
         .values(
             state=EffectState.IN_PROGRESS,
             attempts=effects.c.attempts + 1,

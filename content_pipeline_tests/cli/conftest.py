@@ -43,6 +43,6 @@ def make_site(workshop: Workshop) -> MakeSite:
     """Makes sites of fresh names, so that nothing another test left is theirs."""
 
     def make(rows: list[dict[str, str]] | None = None, **changes: object) -> TownSite:
-        return workshop.site(f"towns_{next(_numbers)}", rows, **changes)
+        return workshop.site(f"cli_{next(_numbers)}", rows, **changes)
 
     return make

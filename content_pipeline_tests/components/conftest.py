@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from content_pipeline.bootstrap import open_ledger
+from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.components.content_site import site_definitions
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.config import HOME_VARIABLE, Project
@@ -22,6 +22,7 @@ from content_pipeline.core.states import Stage
 from content_pipeline.ledger import reports
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.reports import PageReport
+from content_pipeline.operations.submit import submit
 from content_pipeline.postgres.server import EmbeddedServer
 from content_pipeline.postgres.urls import VARIABLE
 from content_pipeline.sandbox.client import SandboxClient
@@ -120,6 +121,11 @@ class TownSite:
 
     def materialize_topics(self) -> dg.ExecuteInProcessResult:
         return self.materialize(also=[self.assets.topics])
+
+    def submit(self) -> None:
+        """Want every topic, as the command line does before it works."""
+        runtime = open_site(self.site, self.project, self.ledger, purpose="test")
+        submit(runtime, topic_rows(self.site), requested_by=runtime.worker)
 
     def run_job(self, name: str) -> dg.ExecuteInProcessResult:
         job = self.definitions.resolve_job_def(name)

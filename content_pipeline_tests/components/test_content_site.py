@@ -25,6 +25,12 @@ from content_pipeline_tests.components.conftest import (
     write_site,
 )
 
+pytestmark = [
+    # What Dagster's own loader uses while it reads a site's file.
+    pytest.mark.filterwarnings("ignore:.*parse_obj_as:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::dagster.BetaWarning"),
+]
+
 
 @contextmanager
 def declared(attributes: dict[str, Any], *, without: str = "") -> Iterator[dg.Definitions]:
@@ -180,28 +186,16 @@ def test_the_command_line_does_not_import_dagster() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("dagster", "definitions", "validate", "-w", "workspace.yaml"),
-        ("dg", "check", "defs"),
-    ],
-    ids=["dagster", "dg"],
-)
-def test_the_tools_find_nothing_to_complain_about(
-    command: tuple[str, ...], project: Project
-) -> None:
+def test_dg_finds_nothing_to_complain_about(project: Project) -> None:
     """In the repository itself, with the instance of the tests' project."""
-    program = Path(sys.executable).with_name(command[0])
     found = subprocess.run(
-        [str(program), *command[1:]],
+        [str(Path(sys.executable).with_name("dg")), "check", "defs"],
         cwd=REPOSITORY,
-        env={"PATH": "", "HOME": str(project.root), "DAGSTER_HOME": str(project.root)},
+        env={"HOME": str(project.root), "DAGSTER_HOME": str(project.root)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    said = (found.stdout + found.stderr).lower()
-    assert "betawarning" not in said
-    assert "previewwarning" not in said
+    assert "All component YAML validated successfully." in found.stdout
+    assert "Warning" not in found.stdout + found.stderr

@@ -50,7 +50,7 @@ def test_each_state_has_a_colour_on_each_asset(
 
 
 def test_every_state_is_in_the_table_above() -> None:
-    table = test_each_state_has_a_colour_on_each_asset.pytestmark[0].args[1]  # type: ignore[attr-defined]
+    table = test_each_state_has_a_colour_on_each_asset.pytestmark[0].args[1]
     assert {row[0] for row in table} == set(S)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from sqlalchemy import QueuePool, text
+from sqlalchemy import Engine, QueuePool, text
 
 from content_pipeline.components.storage import (
     PipelineArtifacts,
@@ -12,22 +12,25 @@ from content_pipeline.components.storage import (
     PipelineStorage,
 )
 from content_pipeline.config import Project
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.postgres.server import EmbeddedServer
 
-PARTS = ("_run_storage", "_event_log_storage", "_schedule_storage")
+PARTS = ("run_storage", "event_log_storage", "schedule_storage")
 
 
-@pytest.fixture
-def storage(instance: dg.DagsterInstance) -> PipelineStorage:
-    found = instance._storage
-    assert isinstance(found, PipelineStorage)
-    return found
+def engine_of(instance: dg.DagsterInstance, part: str) -> Engine:
+    engine: Engine = getattr(instance, part)._engine
+    return engine
+
+
+def test_dagster_yaml_names_the_storage(instance: dg.DagsterInstance) -> None:
+    assert isinstance(instance.get_ref().storage, PipelineStorage)
 
 
 def test_the_tables_lie_in_the_schema_dagster_of_the_projects_database(
-    storage: PipelineStorage,
+    instance: dg.DagsterInstance,
 ) -> None:
-    with storage._event_log_storage._engine.connect() as connection:
+    with engine_of(instance, "event_log_storage").connect() as connection:
         tables = connection.execute(
             text("SELECT table_schema FROM information_schema.tables WHERE table_name = :name"),
             {"name": "event_logs"},
@@ -35,14 +38,19 @@ def test_the_tables_lie_in_the_schema_dagster_of_the_projects_database(
         assert list(tables) == ["dagster"]
 
 
-def test_only_dagsters_connections_do_not_wait_for_the_disk(storage: PipelineStorage) -> None:
-    with storage._run_storage._engine.connect() as connection:
-        assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == "off"
+def test_dagsters_connections_do_not_wait_for_the_disk_and_the_ledgers_do(
+    instance: dg.DagsterInstance, ledger: Ledger
+) -> None:
+    show = text("SHOW synchronous_commit")
+    with engine_of(instance, "run_storage").connect() as connection:
+        assert connection.execute(show).scalar_one() == "off"
+    with ledger.begin() as connection:
+        assert connection.execute(show).scalar_one() == "on"
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_each_part_keeps_its_connection(storage: PipelineStorage, part: str) -> None:
-    engine = getattr(storage, part)._engine
+def test_each_part_keeps_its_connection(instance: dg.DagsterInstance, part: str) -> None:
+    engine = engine_of(instance, part)
     assert isinstance(engine.pool, QueuePool)
     with engine.connect() as first:
         pid = first.execute(text("SELECT pg_backend_pid()")).scalar_one()
@@ -62,7 +70,6 @@ def test_another_process_gets_the_same_storage_from_the_reference(
     instance: dg.DagsterInstance,
 ) -> None:
     with dg.DagsterInstance.from_ref(instance.get_ref()) as other:
-        assert isinstance(other._storage, PipelineStorage)
         assert other.get_runs_count() == instance.get_runs_count()
 
 
@@ -80,20 +87,6 @@ def test_folders_do_not_depend_on_the_working_directory(
         )
         assert Path(logs).is_relative_to(wanted)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_step_prints_is_kept_there(project: Project, instance: dg.DagsterInstance) -> None:
-    @dg.op
-    def say() -> None:
-        print("said by a step")  # noqa: T201
-
-    @dg.job
-    def saying() -> None:
-        say()
-
-    result = saying.execute_in_process(instance=instance)
-    kept = (project.data_home / "dagster" / "storage" / result.run_id).rglob("*.out")
-    assert "said by a step\n" in [file.read_text() for file in kept]
 
 
 def test_only_crashed_runs_are_retried_and_no_run_lasts_for_ever(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select, text, update
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.ports import RawResponse
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, drafts, jobs, leases
 from content_pipeline.ledger.database import Lease, Ledger
@@ -63,11 +64,11 @@ def claimed(ledger: Ledger, site: str, most: int = 10) -> list[Claim]:
 
 WRITES: dict[str, Callable[[Connection, PageJob, Lease], object]] = {
     "a move": lambda c, job, lease: jobs.move(c, job, S.GENERATED, lease=lease, revision=1),
-    "a wait": lambda c, job, lease: jobs.postpone(c, job, 600, FAILED),
-    "a draft": lambda c, job, lease: drafts.store(
+    "a wait": lambda c, job, _: jobs.postpone(c, job, 600, FAILED),
+    "a draft": lambda c, job, _: drafts.store(
         c, job, attempt_id="a", article=ARTICLE, output_hash="h"
     ),
-    "an attempt": lambda c, job, lease: attempts.open_attempt(
+    "an attempt": lambda c, job, _: attempts.open_attempt(
         c, job, AttemptKind.GENERATE, number=1, worker="w", run_id=None
     ),
 }
@@ -208,8 +209,6 @@ def test_fenced_transactions_and_thieves_never_block_each_other_for_good(
 
 
 def test_a_late_answer_is_kept_even_without_a_lease(ledger: Ledger, site: str) -> None:
-    from content_pipeline.core.ports import RawResponse
-
     job, lease = leased(ledger, site)
     with ledger.fenced(lease) as connection:
         identifier = attempts.open_attempt(

@@ -139,9 +139,10 @@ def test_many_processes_may_bring_it_up_to_date_at_once(make_database: MakeDatab
 
 def test_a_half_applied_migration_leaves_nothing_behind(make_database: MakeDatabase) -> None:
     engine = make_database()
-    with pytest.raises(ZeroDivisionError), engine.begin() as connection:
+    with engine.begin() as connection:
         migrate.run_migrations(connection)
-        raise ZeroDivisionError
+        assert "page_jobs" in inspect(connection).get_table_names(schema=SCHEMA)
+        connection.rollback()
     assert inspect(engine).get_table_names(schema=SCHEMA) == []
     migrate.upgrade(engine)
     assert "page_jobs" in inspect(engine).get_table_names(schema=SCHEMA)

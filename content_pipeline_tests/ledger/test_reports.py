@@ -71,7 +71,8 @@ def test_pages_are_reported_in_table_order_with_their_attempts(ledger: Ledger, s
     assert chosen.error_classes == ("transient", "throttled")
     assert chosen.of_kind(AttemptKind.PUBLISH) == ()
     assert len(chosen.of_kind(AttemptKind.GENERATE)) == 2
-    assert (found[0].attempts, found[0].usd) == ((), 0)
+    assert found[0].attempts == ()
+    assert found[0].usd == 0
 
 
 def test_a_page_is_reported_as_its_current_job_stands(ledger: Ledger, site: str) -> None:
@@ -172,7 +173,7 @@ def test_the_work_of_a_worker_is_what_it_opened(ledger: Ledger, site: str) -> No
         nobody = overview.work_of(connection, "nobody")
     assert (work.generate_attempts, work.publish_attempts) == (2, 0)
     assert (work.usd, work.uncertain_usd) == (Decimal("0.45"), Decimal("0.25"))
-    assert (nobody.generate_attempts, nobody.usd) == (0, 0)
+    assert nobody.generate_attempts == nobody.usd == 0
 
 
 def test_calls_that_nobody_could_ask_about_are_listed(ledger: Ledger, site: str) -> None:

@@ -194,17 +194,14 @@ def test_an_uncertain_call_keeps_its_worst_case_until_somebody_knows(
         spend.keep_as_uncertain(connection, second)
         totals = spend.totals(connection, job.site)
     assert (totals.uncertain_usd, totals.uncertain_calls) == (USD("0.9"), 2)
-    assert (totals.reserved_usd, totals.settled_usd) == (0, 0)
+    assert totals.reserved_usd == totals.settled_usd == 0
     assert committed(ledger, job.site) == USD("0.9")
     with ledger.begin() as connection:
         spend.settle(connection, first, USD("0.1"))
         spend.release(connection, second)
         totals = spend.totals(connection, job.site)
-    assert (totals.settled_usd, totals.uncertain_usd, totals.uncertain_calls) == (
-        USD("0.1"),
-        0,
-        0,
-    )
+    assert totals.settled_usd == USD("0.1")
+    assert totals.uncertain_usd == totals.uncertain_calls == 0
     assert committed(ledger, job.site) == USD("0.1")
 
 

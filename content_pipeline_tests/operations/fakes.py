@@ -181,8 +181,10 @@ ARTICLE = Article(
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """A provider without any way to ask afterwards, unless ``kept`` is used. ``on_send`` is done
-    instead of the next calls; without one a call gives an article.
+    """A provider that can only be asked afterwards if ``look_up_by_attempt``.
+
+    ``on_send`` is done instead of the next calls; a call without one gives an article. ``on_look``
+    answers the next look-ups; one without is absent.
     """
 
     look_up_by_attempt: bool = False

@@ -78,8 +78,9 @@ def settings_of(name: str, **changes: Any) -> SiteSettings:
     }
     for section, values in changes.items():
         before = document.get(section)
-        merged = isinstance(before, dict) and isinstance(values, dict)
-        document[section] = {**before, **values} if merged else values
+        if isinstance(before, dict) and isinstance(values, dict):
+            values = before | values
+        document[section] = values
     return SiteSettings.model_validate(document)
 
 

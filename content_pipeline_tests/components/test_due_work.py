@@ -1,0 +1,124 @@
+"""What is due without anybody's selection: the sensors, and the job's limits.
+
+The job at work is in ``test_mixed_run``.
+"""
+
+import dagster as dg
+import pytest
+
+from content_pipeline.components import due_work
+from content_pipeline.core.states import Stage
+from content_pipeline_tests.components.conftest import (
+    MakeSite,
+    TownSite,
+    rows_of,
+    throttled,
+)
+
+
+def sensor_of(site: TownSite, name: str) -> dg.SensorDefinition:
+    sensor = site.definitions.resolve_sensor_def(f"{site.assets.name}_{name}")
+    assert isinstance(sensor, dg.SensorDefinition)
+    return sensor
+
+
+def tick(site: TownSite, name: str) -> object:
+    with dg.build_sensor_context(instance=site.instance) as context:
+        return sensor_of(site, name)(context)
+
+
+def told(answer: object) -> str:
+    assert isinstance(answer, dg.SkipReason)
+    return answer.skip_message or ""
+
+
+def test_no_paid_work_starts_by_itself_before_somebody_switches_it_on(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(1))
+    assert sensor_of(site, "due_work_sensor").default_status is dg.DefaultSensorStatus.STOPPED
+    partitions = sensor_of(site, "partitions_sensor")
+    assert partitions.default_status is dg.DefaultSensorStatus.RUNNING
+    assert not partitions.has_jobs
+
+
+def test_pages_wanted_elsewhere_become_partitions_once(make_site: MakeSite) -> None:
+    site = make_site(rows_of(3))
+    assert told(tick(site, "partitions_sensor")) == "All 0 topics are partitions."
+    site.submit()
+    answer = tick(site, "partitions_sensor")
+    assert isinstance(answer, dg.SensorResult)
+    (request,) = answer.dynamic_partitions_requests or ()
+    assert list(request.partition_keys) == ["t01", "t02", "t03"]
+    site.instance.add_dynamic_partitions(f"{site.assets.name}_pages", request.partition_keys)
+    assert told(tick(site, "partitions_sensor")) == "All 3 topics are partitions."
+
+
+def test_many_new_pages_are_registered_tick_by_tick(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due_work, "PARTITIONS_PER_TICK", 2)
+    site = make_site(rows_of(3))
+    site.submit()
+    answer = tick(site, "partitions_sensor")
+    assert isinstance(answer, dg.SensorResult)
+    (request,) = answer.dynamic_partitions_requests or ()
+    assert list(request.partition_keys) == ["t01", "t02"]
+
+
+def test_a_run_is_asked_for_while_something_is_due_and_none_is_at_it(make_site: MakeSite) -> None:
+    site = make_site(rows_of(2))
+    assert told(tick(site, "due_work_sensor")) == "Every page is done, failed or stopped."
+    site.submit()
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+
+    job = site.definitions.resolve_job_def(f"{site.assets.name}_due_work")
+    run = site.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    assert told(tick(site, "due_work_sensor")) == "A run is at it."
+    site.instance.delete_run(run.run_id)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+
+
+def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) -> None:
+    site = make_site(rows_of(1))
+    site.set_faults(throttled("Brigg"))
+    site.materialize_topics()
+    site.materialize(*Stage, pages="t01")
+    said = told(tick(site, "due_work_sensor"))
+    assert said.startswith("1 pages wait; the first is due in ")
+
+
+def test_its_runs_come_before_the_queue_of_a_backfill(make_site: MakeSite) -> None:
+    site = make_site(rows_of(1))
+    job = site.definitions.resolve_job_def(f"{site.assets.name}_due_work")
+    assert job.tags == {"content_pipeline/due_work": site.assets.name, "dagster/priority": "10"}
+
+
+def test_a_run_ends_after_so_many_pages_and_the_next_goes_on(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due_work, "PAGES_PER_RUN", 2)
+    generation = {"provider": "sandbox", "model": "gpt-5-mini", "in_flight": 1}
+    site = make_site(rows_of(12), generation=generation)
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    first = site.run_job(name)
+    assert first.success
+    done = int(site.tags_of(first)["pages/published"])
+    assert 2 <= done < 12
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    rest = 0
+    while rest + done < 12:
+        rest += int(site.tags_of(site.run_job(name))["pages/published"])
+    assert (site.billed(), len(site.writes())) == (12, 12)
+
+
+def test_a_run_with_nothing_to_do_is_green(make_site: MakeSite) -> None:
+    site = make_site(rows_of(1))
+    result = site.run_job(f"{site.assets.name}_due_work")
+    assert result.success
+    assert site.tags_of(result) == {
+        "content_pipeline/due_work": site.assets.name,
+        "cost_usd": "0.0000",
+        "tokens": "0",
+    }
