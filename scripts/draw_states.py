@@ -36,9 +36,9 @@ def render() -> str:
     lines = [
         "# The life of a page job",
         "",
-        "Drawn from `content_pipeline/core/states.py` by `python scripts/draw_states.py`. Every move",
-        "is one compare-and-swap under the page's lease with a row in an append-only log; a move that",
-        "is not below is refused by the database itself.",
+        "Drawn from `content_pipeline/core/states.py` by `python scripts/draw_states.py`. Every",
+        "move is one compare-and-swap under the page's lease with a row in an append-only log; a",
+        "move that is not below is refused by the database itself.",
         "",
         "```mermaid",
         "stateDiagram-v2",
