@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TEST_ARGS ?=
 
-.PHONY: help setup run dev test check format lint types contracts bench constraints stop clean
+.PHONY: help setup run dev test partners check format lint types contracts bench constraints stop clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ dev: $(READY) ## the Dagster UI on http://127.0.0.1:3000
 
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest $(TEST_ARGS)
+
+partners: ## set up the partners some tests run against (llmock, aimock, mitmproxy; 230 MB)
+	PYTHON=$(PYTHON) scripts/partners.sh
 
 check: format lint types contracts test ## everything that must hold before a commit
 
