@@ -297,8 +297,8 @@ def fault(kind: FaultKind, about: str, *, times: int | None = None, **particular
 
 
 FOR_LONG = {"transient": {"attempts": 9, "first_wait_s": 500_000, "max_wait_s": 500_000}}
-"""Retries of a site whose page waits for days after a fault of the provider (an hour of jitter at
-the least, but for one draw in a hundred)."""
+"""Retries of a site whose pages wait for days after a fault of the provider: one draw of jitter in
+10,000 is a wait of less than a minute."""
 
 
 def faulty(about: str) -> Rule:
