@@ -52,10 +52,11 @@ def take_answer(
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
     output = _output_of(reading, before.step)
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
-        _book(connection, runtime, attempt_id, before.step, reading)
         if isinstance(output, Failure):
             attempts.fail(connection, attempt_id, output, reading=reading)
-            return set_back(connection, runtime, job, lease, output, AttemptKind.GENERATE)
+            job = set_back(connection, runtime, job, lease, output, AttemptKind.GENERATE)
+            _book(connection, runtime, attempt_id, before.step, reading)
+            return job
         step_outputs.store(
             connection,
             job,
@@ -74,6 +75,7 @@ def take_answer(
             recovered=recovered,
             reading=reading,
         )
+        _book(connection, runtime, attempt_id, before.step, reading)
         routes.succeeded(connection, runtime.model_route)
     runtime.on_checkpoint("draft_stored" if job.revision is not None else "step_stored")
     return job
@@ -90,6 +92,7 @@ def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosit
 def _book(
     connection: Connection, runtime: SiteRuntime, attempt_id: str, step: Step, reading: Reading
 ) -> None:
+    """Settle the dollars; last in its transaction, since the rows of budgets are everybody's."""
     if reading.usage is None:
         # Paid, and the provider does not say how much: the reserved worst case stands.
         spend.settle_at_worst_case(connection, attempt_id)

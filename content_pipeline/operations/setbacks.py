@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.retries import CLOSES_CIRCUIT, RetryAfter, decide
 from content_pipeline.core.states import MOVES, PageJobState
-from content_pipeline.ledger import attempts, jobs, routes
+from content_pipeline.ledger import attempts, cancellations, jobs, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -35,6 +35,10 @@ def set_back(
     The failed attempt must already be closed: it is counted here.
     """
     failed = attempts.failed_count(connection, job, kind, failure.failure_class)
+    lost = job.state in _WAITS and failure.failure_class is FailureClass.UNCERTAIN
+    if lost and failed == 0:
+        # The call is one of before a person's retry, which begins with all its tries.
+        return jobs.move(connection, job, _WAITS[job.state], lease=lease, failure=failure)
     decision = decide(
         failure,
         failed_attempts=max(1, failed),
@@ -44,7 +48,22 @@ def set_back(
     if isinstance(decision, RetryAfter):
         to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
         return jobs.move(connection, job, to, lease=lease, failure=failure, wait_s=decision.wait_s)
-    to = PageJobState.DEAD_LETTERED if decision.dead_letter else PageJobState.FAILED_TERMINAL
+    return give_up(connection, job, lease, failure, dead_letter=decision.dead_letter)
+
+
+def give_up(
+    connection: Connection, job: PageJob, lease: Lease, failure: Failure, *, dead_letter: bool
+) -> PageJob:
+    """Move ``job`` to where a person finds it; one that a person wants cancelled, on its way there.
+
+    So a cancelled page whose call fails is not put before somebody who has no use for it.
+    """
+    if cancellations.is_requested(connection, job.page_job_id):
+        if (job.state, PageJobState.CANCELLED) in MOVES:
+            return jobs.move(connection, job, PageJobState.CANCELLED, lease=lease)
+        to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
+        return jobs.move(connection, job, to, lease=lease, failure=failure)
+    to = PageJobState.DEAD_LETTERED if dead_letter else PageJobState.FAILED_TERMINAL
     if (job.state, to) not in MOVES:
         to = PageJobState.FAILED_TERMINAL
     return jobs.move(connection, job, to, lease=lease, failure=failure)

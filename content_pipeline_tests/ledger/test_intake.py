@@ -255,7 +255,9 @@ def test_an_intake_that_fails_leaves_nothing(ledger: Ledger, site_name: str) -> 
     site = settings_of(site_name)
     good, other = topics_in(site, rows_of(2))
     bad = (2, replace(other[1], columns={"name": "no text of PostgreSQL: \0"}))
-    request = Request(site=site, generation_version="v1", model_route="scripted", requested_by="test")
+    request = Request(
+        site=site, generation_version="v1", model_route="scripted", requested_by="test"
+    )
     with pytest.raises(DataError), ledger.begin() as connection:
         intake.take_in(connection, request, [good, bad], [])
     assert rows_where(ledger, sites, site=site_name) == []

@@ -85,7 +85,9 @@ def take_in(
     rejected: Sequence[RejectedRow] = (),
 ) -> Intake:
     """One intake of ``rows`` in a transaction of its own."""
-    request = Request(site=site, generation_version=version, model_route="scripted", requested_by="test")
+    request = Request(
+        site=site, generation_version=version, model_route="scripted", requested_by="test"
+    )
     with ledger.begin() as connection:
         return intake.take_in(connection, request, topics_in(site, rows), rejected)
 
