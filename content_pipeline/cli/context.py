@@ -1,5 +1,7 @@
-"""What most commands need first: the project, its ledger and the site that is meant."""
+"""What most commands need first: the project, its ledger, the site that is meant, who asks."""
 
+import getpass
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,9 +76,9 @@ def _named_site(project: Project, name: str) -> Site:
     raise ConfigurationError(f"there is no site {name!r}; known: {known}")
 
 
-def plain_console(*, stderr: bool = False) -> Console:
+def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     """Where commands print. A name from a table is shown as it is: ``:cat:`` stays no cat."""
-    return Console(stderr=stderr, emoji=False, highlight=False)
+    return Console(stderr=stderr, emoji=False, highlight=False, width=width)
 
 
 @contextmanager
@@ -87,3 +89,19 @@ def opened_ledger(project: Project | None = None) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.dispose()
+
+
+def person() -> str:
+    """Who gives the command, for the records: account and machine."""
+    try:
+        account = getpass.getuser()
+    except (KeyError, OSError):
+        account = "somebody"  # a container's account often has no name
+    return f"{account}@{socket.gethostname()}"
+
+
+def stated(option: str, text: str) -> str:
+    """What a person gave as a reason, which must say something. Raises ConfigurationError."""
+    if not text.strip():
+        raise ConfigurationError(f"{option} must say why; it is kept with the page")
+    return text.strip()

@@ -7,6 +7,8 @@ import click
 from sqlalchemy.exc import OperationalError
 
 from content_pipeline import __version__
+from content_pipeline.cli.cancel import cancel
+from content_pipeline.cli.costs import show_costs
 from content_pipeline.cli.inspect import show, status, uncertain
 from content_pipeline.cli.repair import repair
 from content_pipeline.cli.resume import resume
@@ -43,5 +45,16 @@ def main() -> None:
     """Generate, validate and publish pages from a table of topics, each paid and published once."""
 
 
-for command in (run, status, show, uncertain, resume, repair, db, sandbox):
+for command in (
+    run,
+    status,
+    show,
+    show_costs,
+    uncertain,
+    cancel,
+    resume,
+    repair,
+    db,
+    sandbox,
+):
     main.add_command(command)

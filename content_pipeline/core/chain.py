@@ -112,11 +112,18 @@ class Chain:
                 return step
         raise KeyError(name)
 
+    @property
+    def page_step(self) -> Step:
+        """The last step that writes what visitors read: asked again when the page breaks a rule."""
+        if self.assembly is None:
+            return [step for step in self.steps if step.schema_name == ARTICLE][-1]
+        writers = {source.partition(".")[0] for source in self.assembly.values()}
+        return [step for step in self.steps if step.name in writers][-1]
+
     def article(self, outputs: Outputs) -> Article:
         """The page's article, made of all outputs. Raises NotAnArticle."""
         if self.assembly is None:
-            makers = [step.name for step in self.steps if step.schema_name == ARTICLE]
-            return article_of(outputs[makers[-1]])
+            return article_of(outputs[self.page_step.name])
         return article_of(
             {name: _looked_up(outputs, source) for name, source in self.assembly.items()}
         )

@@ -104,6 +104,10 @@ class ArticleSettings(_Settings):
         tuple[str, ...], Field(description="columns that are required and must be stated")
     ] = ()
     rules: ArticleRules = ArticleRules()
+    regenerations: Annotated[
+        int,
+        Field(ge=0, le=1, description="more drafts to pay for, with the findings, after a bad one"),
+    ] = 0
 
     @model_validator(mode="after")
     def _known_facts(self) -> Self:

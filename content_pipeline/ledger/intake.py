@@ -16,6 +16,7 @@ from content_pipeline.core import identity
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
+from content_pipeline.ledger import regenerations
 from content_pipeline.ledger.jobs import move_resting
 from content_pipeline.ledger.refused import Refused, refusal_of, refused_row
 from content_pipeline.ledger.schema import (
@@ -89,11 +90,16 @@ def take_in(
     )
 
 
+def lock(connection: Connection, site: str) -> None:
+    """Until the transaction ends, nobody else changes what the site's topics want."""
+    connection.execute(
+        select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site}", 0)))
+    )
+
+
 def _one_at_a_time(connection: Connection, request: Request) -> None:
     site = request.site
-    connection.execute(
-        select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site.site}", 0)))
-    )
+    lock(connection, site.site)
     declared = {
         "title": site.title,
         "base_url": site.base_url,
@@ -153,8 +159,9 @@ def _want(
     """Want the accepted topics; how many of their page jobs were not wanted before."""
     site = request.site
     changed: list[tuple[int, Topic, str]] = []
+    made_anew = regenerations.newest(connection, site.site, request.generation_version)
     for number, topic in accepted:
-        job_id = identity.page_job_id(
+        job_id = made_anew.get((topic.key, topic.input_hash)) or identity.page_job_id(
             site.site, topic.key, topic.input_hash, request.generation_version, nonce=""
         )
         before = known.get(topic.key)

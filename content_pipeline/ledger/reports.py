@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, and_, select
 
+from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts as attempt_rows
@@ -209,6 +210,15 @@ def find_topic(
         query = query.where(topics.c.site == site)
     row = connection.execute(query).one_or_none()
     return None if row is None else (row.site, row.topic_key)
+
+
+def page_of_site(connection: Connection, site: str, page: str) -> PageReport:
+    """The current page job of what ``page`` means on ``site``. Raises UnknownPage."""
+    found = find_topic(connection, page, site)
+    if found is None:
+        raise UnknownPage(f"site {site!r} has no page {page!r}; give its topic id, path or URL")
+    (report,) = page_reports(connection, site, [found[1]])
+    return report
 
 
 def history(connection: Connection, page_job_id: str) -> list[RowMapping]:

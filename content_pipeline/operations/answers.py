@@ -92,7 +92,7 @@ def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosit
 def _book(
     connection: Connection, runtime: SiteRuntime, attempt_id: str, step: Step, reading: Reading
 ) -> None:
-    """Settle a paid answer; late in its transaction, for all pages share the day's budget row."""
+    """Settle the dollars; last in its transaction, since the rows of budgets are everybody's."""
     if reading.usage is None:
         # Paid, and the provider does not say how much: the reserved worst case stands.
         spend.settle_at_worst_case(connection, attempt_id)

@@ -1,18 +1,21 @@
 """Requests: which paid call a page job needs next, fully determined before anything is sent.
 
 What belongs here: walking the chain over the outputs that are stored, this job's own and those of
-earlier jobs of the page that answer the very same question. Nothing is paid or written here.
+earlier jobs of the page that answer the very same question. What was wrong with a rejected draft is
+part of the question. Nothing is paid or written here.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import Connection
+
 from content_pipeline.core.chain import Step
 from content_pipeline.core.money import Usage, input_token_bound
 from content_pipeline.core.ports import GenerationRequest
-from content_pipeline.core.prompts import SYSTEM_PROMPT, render_prompt
-from content_pipeline.ledger import step_outputs
+from content_pipeline.core.prompts import SYSTEM_PROMPT, ask_again, render_prompt
+from content_pipeline.ledger import rejections, step_outputs
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.step_outputs import StepOutput
 from content_pipeline.operations.runtime import SiteRuntime
@@ -43,16 +46,29 @@ def position(runtime: SiteRuntime, job: PageJob) -> ChainPosition:
     """Where ``job`` stands in its chain."""
     with runtime.ledger.begin() as connection:
         stored = step_outputs.of_page(connection, job.page_id)
+        findings = _findings(connection, job)
     own = {found.step: found for found in stored if found.page_job_id == job.page_job_id}
     by_key = {found.step_key: found for found in reversed(stored)}
     outputs: dict[str, StepOutput] = {}
     for step in runtime.chain.steps:
         prompt = _prompt(runtime, job, step, outputs)
+        if findings and step is runtime.chain.page_step:
+            prompt = ask_again(prompt, findings)
+            own = {}  # from here on the job's outputs are those of the draft that broke rules
         found = own.get(step.name) or by_key.get(_key(step, prompt, job))
         if found is None:
             return ChainPosition(outputs=outputs, step=step, prompt=prompt)
         outputs[step.name] = found
     return ChainPosition(outputs=outputs, step=None)
+
+
+def _findings(connection: Connection, job: PageJob) -> list[str]:
+    """What was wrong with the draft that ``job`` is asked to make again; empty without one."""
+    if not job.is_asked_again:
+        return []
+    drafts = rejections.of_job(connection, job.page_job_id)
+    asked = [draft for draft in drafts if draft.is_asked_again][-1]
+    return [str(finding) for finding in asked.findings]
 
 
 def _key(step: Step, prompt: str, job: PageJob) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.retries import CLOSES_CIRCUIT, RetryAfter, decide
 from content_pipeline.core.states import MOVES, PageJobState
-from content_pipeline.ledger import attempts, jobs, routes
+from content_pipeline.ledger import attempts, cancellations, jobs, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -35,21 +35,43 @@ def set_back(
     The failed attempt must already be closed: it is counted here.
     """
     failed = attempts.failed_count(connection, job, kind, failure.failure_class)
+    lost = job.state in _WAITS and failure.failure_class is FailureClass.UNCERTAIN
+    if lost and failed == 0:
+        # The call is one of before a person's retry, which begins with all its tries.
+        return jobs.move(connection, job, _WAITS[job.state], lease=lease, failure=failure)
     decision = decide(
         failure,
         failed_attempts=max(1, failed),
         policies=runtime.site.retries,
         jitter=runtime.random(),
     )
-    wait_s = 0.0
     if isinstance(decision, RetryAfter):
-        to, wait_s = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE), decision.wait_s
-    else:
-        to = PageJobState.DEAD_LETTERED if decision.dead_letter else PageJobState.FAILED_TERMINAL
-    if (job.state, to) not in MOVES:
+        to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
+        if (job.state, to) in MOVES:
+            return jobs.move(
+                connection, job, to, lease=lease, failure=failure, wait_s=decision.wait_s
+            )
         # A draft that breaks a rule breaks it at every try, whatever a site's policy asks for.
-        to, wait_s = PageJobState.FAILED_TERMINAL, 0.0
-    return jobs.move(connection, job, to, lease=lease, failure=failure, wait_s=wait_s)
+        return give_up(connection, job, lease, failure, dead_letter=False)
+    return give_up(connection, job, lease, failure, dead_letter=decision.dead_letter)
+
+
+def give_up(
+    connection: Connection, job: PageJob, lease: Lease, failure: Failure, *, dead_letter: bool
+) -> PageJob:
+    """Move ``job`` to where a person finds it; one that a person wants cancelled, on its way there.
+
+    So a cancelled page whose call fails is not put before somebody who has no use for it.
+    """
+    if cancellations.is_requested(connection, job.page_job_id):
+        if (job.state, PageJobState.CANCELLED) in MOVES:
+            return jobs.move(connection, job, PageJobState.CANCELLED, lease=lease)
+        to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
+        return jobs.move(connection, job, to, lease=lease, failure=failure)
+    to = PageJobState.DEAD_LETTERED if dead_letter else PageJobState.FAILED_TERMINAL
+    if (job.state, to) not in MOVES:
+        to = PageJobState.FAILED_TERMINAL
+    return jobs.move(connection, job, to, lease=lease, failure=failure)
 
 
 def heed(connection: Connection, route: str, failure: Failure) -> None:

@@ -6,6 +6,7 @@ far as it goes without waiting.
 
 from collections.abc import Callable
 
+from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.states import MOVES, WORKABLE, PageJobState
 from content_pipeline.ledger import jobs
 from content_pipeline.ledger.database import Lease
@@ -67,14 +68,28 @@ def walk(
     with runtime.ledger.begin() as connection:
         job = jobs.load(connection, page_job_id)
     first = job
-    while job.state in through and job.is_due and (job is first or job.state not in _RESTS):
+    while job.state in through:
         to = _stopped(job)
-        if to is None:
-            job = STEPS[job.state](runtime, job, lease)
-        else:
+        if to is not None:
             with runtime.ledger.fenced(lease) as connection:
                 job = jobs.move(connection, job, to, lease=lease)
+        elif job.is_due and (job is first or job.state not in _RESTS):
+            job = _step(runtime, job, lease)
+        else:
+            break
     return job
+
+
+def _step(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
+    """One step; the job as it is now when its next move was refused because nobody wants it."""
+    try:
+        return STEPS[job.state](runtime, job, lease)
+    except LeaseLost:
+        with runtime.ledger.fenced(lease) as connection:
+            now = jobs.load(connection, job.page_job_id)
+        if now.sequence != job.sequence or _stopped(now) is None:
+            raise
+        return now
 
 
 def _stopped(job: PageJob) -> PageJobState | None:

@@ -7,18 +7,25 @@ cannot become a page is one failed page with a reason.
 from collections.abc import Iterable, Mapping
 
 from content_pipeline.core.topics import RejectedRow, Topic, parse_row
-from content_pipeline.ledger import intake
+from content_pipeline.ledger import input_fixes, intake
 from content_pipeline.ledger.intake import Intake, Request
+from content_pipeline.operations.corrections import Corrections
 from content_pipeline.operations.runtime import SiteRuntime
 
 
 def submit(runtime: SiteRuntime, rows: Iterable[Mapping[str, str]], *, requested_by: str) -> Intake:
-    """Take in ``rows`` (column → text; the columns the site uses must be there)."""
+    """Take in ``rows`` (column → text; the columns the site uses must be there).
+
+    What a person corrected beside the table holds until the table itself changes there.
+    """
+    site = runtime.site
+    with runtime.ledger.begin() as connection:
+        corrections = Corrections(input_fixes.in_force(connection, site.site), site.topics.id)
     topics: list[tuple[int, Topic]] = []
     rejected: list[RejectedRow] = []
     first_row_of: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
-        parsed = parse_row(number, row, site=runtime.site, columns=runtime.columns)
+        parsed = parse_row(number, corrections.of(row), site=site, columns=runtime.columns)
         earlier = None if parsed.key is None else first_row_of.setdefault(parsed.key, number)
         if earlier not in (None, number):
             rejected.append(_repeated(number, parsed.key or "", earlier))
@@ -27,12 +34,13 @@ def submit(runtime: SiteRuntime, rows: Iterable[Mapping[str, str]], *, requested
         else:
             rejected.append(parsed)
     request = Request(
-        site=runtime.site,
+        site=site,
         generation_version=runtime.generation_version,
         model_route=runtime.model_route,
         requested_by=requested_by,
     )
     with runtime.ledger.begin() as connection:
+        input_fixes.retire(connection, site.site, corrections.outdated)
         return intake.take_in(connection, request, topics, rejected)
 
 

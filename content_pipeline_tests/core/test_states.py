@@ -7,6 +7,7 @@ import pytest
 
 from content_pipeline.core.states import (
     ALL_STAGES,
+    CANCELLABLE,
     FINAL,
     MOVES,
     NEEDS_PERSON,
@@ -122,6 +123,17 @@ def test_states_are_final_or_workable_and_never_both() -> None:
 @pytest.mark.parametrize("state", CALL_IS_OUT)
 def test_a_page_whose_call_is_out_cannot_be_cancelled(state: PageJobState) -> None:
     assert (state, S.CANCELLED) not in MOVES
+
+
+def test_a_wish_to_cancel_is_accepted_until_a_publish_begins() -> None:
+    assert {S.PUBLISHING, S.PUBLISH_UNCERTAIN} == WORKABLE - CANCELLABLE
+
+
+@pytest.mark.parametrize("state", sorted(CANCELLABLE))
+def test_where_a_wish_to_cancel_is_accepted_it_can_come_true_without_a_publish(
+    state: PageJobState,
+) -> None:
+    assert S.CANCELLED in reachable(state, within=frozenset(CANCELLABLE))
 
 
 def test_every_other_workable_state_can_be_cancelled() -> None:

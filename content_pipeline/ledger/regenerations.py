@@ -1,0 +1,84 @@
+"""Regenerations: page jobs that a person wants made anew although their input is unchanged.
+
+What belongs here: the new page job, whose nonce sets it apart, and which page job an unchanged
+input stands for since. The nonce is a count, not a random number: asking twice at once is one wish.
+"""
+
+from sqlalchemy import Connection, func, insert, literal, select, update
+
+from content_pipeline.core import identity
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger.schema import page_jobs, topics, transitions
+
+_COPIED = (
+    "site",
+    "topic_key",
+    "page_id",
+    "input_hash",
+    "input_columns",
+    "generation_version",
+    "owner",
+    "priority",
+)
+
+
+def begin_anew(connection: Connection, page_job_id: str, *, why: str, requested_by: str) -> str:
+    """Want what ``page_job_id`` stands for once more, as a page job of its own; its id.
+
+    The caller holds the site's intake lock and knows that the job rests and has a target.
+    """
+    old = connection.execute(select(page_jobs).where(page_jobs.c.page_job_id == page_job_id)).one()
+    earlier: int = connection.execute(
+        select(func.count())
+        .select_from(page_jobs)
+        .where(page_jobs.c.site == old.site, page_jobs.c.topic_key == old.topic_key)
+        .where(page_jobs.c.input_hash == old.input_hash, page_jobs.c.nonce != "")
+        .where(page_jobs.c.generation_version == old.generation_version)
+    ).scalar_one()
+    nonce = f"regeneration {earlier + 1}"
+    new_id = identity.page_job_id(
+        old.site, old.topic_key, old.input_hash, old.generation_version, nonce
+    )
+    connection.execute(
+        insert(page_jobs).from_select(
+            ["page_job_id", "nonce", "state", "requested_by", *_COPIED],
+            select(
+                literal(new_id),
+                literal(nonce),
+                literal(PageJobState.QUEUED.value),
+                literal(requested_by),
+                *(page_jobs.c[name] for name in _COPIED),
+            ).where(page_jobs.c.page_job_id == page_job_id),
+        )
+    )
+    connection.execute(
+        insert(transitions).values(
+            page_job_id=new_id,
+            sequence=1,
+            to_state=PageJobState.QUEUED,
+            why=why,
+            worker=requested_by,
+        )
+    )
+    connection.execute(
+        update(topics)
+        .where(topics.c.site == old.site, topics.c.topic_key == old.topic_key)
+        .values(current_job_id=new_id, updated_at=func.now())
+    )
+    return new_id
+
+
+def newest(
+    connection: Connection, site: str, generation_version: str
+) -> dict[tuple[str, str], str]:
+    """Topic key and input hash → the last page job that was deliberately made anew for them.
+
+    An intake of that input wants this one, not the one it replaced.
+    """
+    rows = connection.execute(
+        select(page_jobs.c.topic_key, page_jobs.c.input_hash, page_jobs.c.page_job_id)
+        .where(page_jobs.c.site == site, page_jobs.c.generation_version == generation_version)
+        .where(page_jobs.c.nonce != "")
+        .order_by(page_jobs.c.created_at)
+    )
+    return {(row.topic_key, row.input_hash): row.page_job_id for row in rows}
