@@ -77,7 +77,10 @@ def take_answer(
         )
         _book(connection, runtime, attempt_id, before.step, reading)
         routes.succeeded(connection, runtime.model_route)
-    runtime.on_checkpoint("draft_stored" if job.revision is not None else "step_stored")
+    if job.revision is None:
+        runtime.on_checkpoint("step_stored")
+    else:
+        runtime.on_checkpoint("draft_stored")
     return job
 
 

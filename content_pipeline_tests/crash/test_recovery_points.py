@@ -2,6 +2,7 @@
 
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ OF_A_PAGE = (
 )
 OF_A_SITE = ("announcement_taken", "announced")
 LOOKED_UP = ("answer_recovered",)
+OF_A_CHAIN = ("step_stored",)
 OF_DRAFTS_ON_THE_CMS = ("draft_created",)
 """Not of a folder: told in the tests of adapters whose CMS has drafts."""
 
@@ -36,7 +38,8 @@ def test_every_checkpoint_has_its_death() -> None:
         for file in folder.glob("*.py")
         for name in re.findall(r'on_checkpoint\("(\w+)"\)', file.read_text())
     }
-    assert named == {*OF_A_PAGE, *OF_A_SITE, *LOOKED_UP, *OF_DRAFTS_ON_THE_CMS}
+    told = {*OF_A_PAGE, *OF_A_SITE, *OF_A_CHAIN, *LOOKED_UP, *OF_DRAFTS_ON_THE_CMS}
+    assert named == told
 
 
 def die_and_go_on(start: Start, order: Order, checkpoint: str, after: int) -> None:
@@ -63,6 +66,15 @@ def test_a_worker_that_dies_while_it_tells_the_sites_hooks(
 ) -> None:
     die_and_go_on(start, order, checkpoint, after=1)
     assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize("checkpoint", [*OF_A_CHAIN, "call_answered", "answer_saved"])
+def test_a_worker_that_dies_between_two_steps_pays_for_neither_again(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    in_two_steps = replace(order, in_two_steps=True)
+    die_and_go_on(start, in_two_steps, checkpoint, after=2)
+    assert_all_is_well(sandbox, order.folder, order.towns, calls=2)
 
 
 @pytest.mark.parametrize("checkpoint", LOOKED_UP)

@@ -5,6 +5,7 @@ the command line does, from the table to the sitemap. Processes are forked from 
 imported everything, so that a test of ten deaths does not wait for twenty starts of Python.
 """
 
+import json
 import multiprocessing
 import os
 import signal
@@ -38,24 +39,49 @@ class Order:
     ledger_url: str
     provider_url: str
     folder: Path
+    in_two_steps: bool = False
+    """Whether a page is made by two paid calls, the first writing notes for the second."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
     """... at the so-manieth time it comes there."""
 
 
+TWO_STEPS = (
+    {"name": "notes", "prompt": "notes.md", "output": "notes.json"},
+    {"name": "article", "prompt": "article.md"},
+)
+STEP_FILES = {
+    "notes.md": "Take notes on {{ name }}. {{ facts }}",
+    "notes.json": json.dumps(
+        {
+            "type": "object",
+            "properties": {"notes": {"type": "array", "items": {"type": "string"}}},
+            "required": ["notes"],
+            "additionalProperties": False,
+        }
+    ),
+    "article.md": "Write about {{ name }} from {{ notes }}. {{ facts }}",
+}
+
+
 def work(order: Order) -> None:
     """Bring every page of the site to the end, or die as told."""
     settings = settings_of(
         order.site,
-        generation={"deadline_s": 1.5, "answer_slack_s": 0.3, "in_flight": 4},
+        generation={
+            "deadline_s": 1.5,
+            "answer_slack_s": 0.3,
+            "in_flight": 4,
+            "steps": TWO_STEPS if order.in_two_steps else (),
+        },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
     model = real_model(order.provider_url)
     runtime = runtime_of(
         Parts(
-            site=site_of(settings),
+            site=site_of(settings, files=STEP_FILES),
             ledger=ledger,
             model=model,
             folder=order.folder,
