@@ -55,6 +55,18 @@ CLOSES_CIRCUIT = frozenset({FailureClass.QUOTA, FailureClass.AUTH})
 """Every further call on the account would fail alike: none is made until a person acts."""
 
 
+TRIED_ONCE = frozenset(
+    {
+        FailureClass.POLICY,
+        FailureClass.INVALID_INPUT,
+        FailureClass.INVALID_PAGE,
+        FailureClass.TERMINAL,
+        FailureClass.CONFLICT,
+    }
+)
+"""The same try would end the same: a site may not ask for more of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryAfter:
     """Try again, not before ``wait_s`` seconds have passed on the database's clock."""

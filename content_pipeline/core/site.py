@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.retries import RetryPolicy
+from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
 from content_pipeline.core.validation import ArticleRules
 
 SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
@@ -251,6 +251,19 @@ class SiteSettings(_Settings):
     budgets: Budgets = Budgets()
     retries: dict[FailureClass, RetryPolicy] = {}
     lane: LaneSettings = LaneSettings()
+
+    @field_validator("retries")
+    @classmethod
+    def _worth_another_try(
+        cls, value: dict[FailureClass, RetryPolicy]
+    ) -> dict[FailureClass, RetryPolicy]:
+        for failure_class in sorted(value.keys() & TRIED_ONCE):
+            if value[failure_class].attempts > 1:
+                raise ValueError(
+                    f"{failure_class} is tried once: the same again would end the same. To have "
+                    "drafts that break a rule written anew, use article.regenerations"
+                )
+        return value
 
     @field_validator("base_url")
     @classmethod

@@ -147,11 +147,11 @@ def _record_failed_call(
                 wait_s=FIRST_LOOK_S,
             )
         attempts.fail(connection, attempt_id, failure)
+        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
         if failure.failure_class is FailureClass.TRANSIENT:
             # A provider that fails inside may have counted the tokens: nobody refunds a guess.
             spend.keep_as_uncertain(connection, attempt_id)
         else:
             spend.release(connection, attempt_id)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
         heed(connection, runtime.model_route, failure)
         return job

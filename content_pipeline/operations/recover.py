@@ -93,8 +93,9 @@ def _never_happened(runtime: SiteRuntime, job: PageJob, lease: Lease, attempt: A
     )
     with runtime.ledger.fenced(lease) as connection:
         attempts.fail(connection, attempt.attempt_id, failure)
+        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
         spend.release(connection, attempt.attempt_id)
-        return set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        return job
 
 
 def _give_up_asking(

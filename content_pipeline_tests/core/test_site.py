@@ -275,6 +275,15 @@ def test_sandbox_text_is_never_taken_for_a_models(provider: str, identity: str) 
     assert site.model_identity("gpt-5-mini") == identity
 
 
+@pytest.mark.parametrize(
+    "failure_class", ["policy", "invalid_input", "invalid_page", "terminal", "conflict"]
+)
+def test_what_would_end_the_same_is_not_tried_again(failure_class: str) -> None:
+    assert site_settings(retries={failure_class: {"attempts": 1}}).retries
+    with pytest.raises(ValidationError, match="is tried once"):
+        site_settings(retries={failure_class: {"attempts": 2}})
+
+
 def test_money_stays_exact() -> None:
     site = site_settings(budgets__page_usd=0.1, budgets__site_day_usd="5.00")
     assert site.budgets.page_usd == Decimal("0.1")
