@@ -2,6 +2,7 @@
 
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ OF_A_PAGE = (
 )
 OF_A_SITE = ("announcement_taken", "announced")
 LOOKED_UP = ("answer_recovered",)
+OF_A_CHAIN = ("step_stored",)
 OF_DRAFTS_ON_THE_CMS = ("draft_created",)
 """Not of a folder: told in the tests of adapters whose CMS has drafts."""
 
@@ -34,9 +36,10 @@ def test_every_checkpoint_has_its_death() -> None:
     named = {
         name
         for file in folder.glob("*.py")
-        for name in re.findall(r'on_checkpoint\("(\w+)"\)', file.read_text())
+        for call in re.findall(r"on_checkpoint\(([^()]*)\)", file.read_text())
+        for name in re.findall(r'"(\w+)"', call)
     }
-    assert named == {*OF_A_PAGE, *OF_A_SITE, *LOOKED_UP, *OF_DRAFTS_ON_THE_CMS}
+    assert named == {*OF_A_PAGE, *OF_A_SITE, *LOOKED_UP, *OF_A_CHAIN, *OF_DRAFTS_ON_THE_CMS}
 
 
 def die_and_go_on(start: Start, order: Order, checkpoint: str, after: int) -> None:
@@ -73,6 +76,18 @@ def test_a_worker_that_dies_with_a_recovered_answer_in_its_hands(
     sandbox.set_faults(FaultPlan.model_validate({"rules": [rule]}))
     die_and_go_on(start, order, checkpoint, after=1)
     assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "after"),
+    [("step_stored", 2), ("call_intended", 4), ("answer_saved", 4), ("draft_stored", 2)],
+)
+def test_a_worker_that_dies_between_the_two_calls_of_a_page(
+    checkpoint: str, after: int, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    """With three pages, the fourth call is the second one of a page."""
+    die_and_go_on(start, replace(order, chain=True), checkpoint, after=after)
+    assert_all_is_well(sandbox, order.folder, order.towns, steps=2)
 
 
 def test_a_worker_that_dies_at_the_same_place_again_and_again(

@@ -5,6 +5,7 @@ the command line does, from the table to the sitemap. Processes are forked from 
 imported everything, so that a test of ten deaths does not wait for twenty starts of Python.
 """
 
+import json
 import multiprocessing
 import os
 import signal
@@ -38,24 +39,48 @@ class Order:
     ledger_url: str
     provider_url: str
     folder: Path
+    chain: bool = False
+    """Make every page by two calls, the second of which is asked with the answer of the first."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
     """... at the so-manieth time it comes there."""
 
 
+STEPS = [
+    {"name": "outline", "prompt": "outline.md", "output": "outline.json"},
+    {"name": "page", "prompt": "page.md"},
+]
+OUTLINE = {
+    "type": "object",
+    "properties": {"points": {"type": "array", "items": {"type": "string"}}},
+    "required": ["points"],
+    "additionalProperties": False,
+}
+FILES = {
+    "outline.md": "Outline a page from {{ facts }}",
+    "outline.json": json.dumps(OUTLINE),
+    "page.md": "Write a page from {{ facts }} along {{ outline }}",
+}
+
+
 def work(order: Order) -> None:
     """Bring every page of the site to the end, or die as told."""
     settings = settings_of(
         order.site,
-        generation={"deadline_s": 1.5, "answer_slack_s": 0.3, "in_flight": 4},
+        generation={
+            "deadline_s": 1.5,
+            "answer_slack_s": 0.3,
+            "in_flight": 4,
+            **({"steps": STEPS} if order.chain else {}),
+        },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
     model = real_model(order.provider_url)
     runtime = runtime_of(
         Parts(
-            site=site_of(settings),
+            site=site_of(settings, files=FILES),
             ledger=ledger,
             model=model,
             folder=order.folder,
