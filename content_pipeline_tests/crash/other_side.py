@@ -16,10 +16,10 @@ from content_pipeline_tests.operations.small_site import (
 )
 
 
-def assert_paid_once(sandbox: SandboxClient, towns: int, *, calls: int = 1) -> None:
-    """Every page was billed for its ``calls`` exactly, and no attempt was ever sent twice."""
+def assert_paid_once(sandbox: SandboxClient, towns: int, *, steps: int = 1) -> None:
+    """Every step of every page was billed exactly once, and no attempt was ever sent twice."""
     truth = sandbox.truth()
-    assert sorted(truth["generations_by_page_job_id"].values()) == [calls] * towns
+    assert sorted(truth["generations_by_page_job_id"].values()) == [steps] * towns
     assert set(truth["creates_by_attempt_id"].values()) == {1}
 
 
@@ -51,9 +51,9 @@ def assert_announced(folder: Path, towns: int) -> None:
 
 
 def assert_all_is_well(
-    sandbox: SandboxClient, folder: Path, towns: int, *, kills: int = 1, calls: int = 1
+    sandbox: SandboxClient, folder: Path, towns: int, *, kills: int = 1, steps: int = 1
 ) -> None:
     """Nothing is missing, nothing was paid or written twice."""
-    assert_paid_once(sandbox, towns, calls=calls)
+    assert_paid_once(sandbox, towns, steps=steps)
     assert_written_once(folder, towns, kills=kills)
     assert_announced(folder, towns)

@@ -39,29 +39,28 @@ class Order:
     ledger_url: str
     provider_url: str
     folder: Path
-    in_two_steps: bool = False
-    """Whether a page is made by two paid calls, the first writing notes for the second."""
+    chain: bool = False
+    """Make every page by two calls, the second of which is asked with the answer of the first."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
     """... at the so-manieth time it comes there."""
 
 
-TWO_STEPS = (
-    {"name": "notes", "prompt": "notes.md", "output": "notes.json"},
-    {"name": "article", "prompt": "article.md"},
-)
-STEP_FILES = {
-    "notes.md": "Take notes on {{ name }}. {{ facts }}",
-    "notes.json": json.dumps(
-        {
-            "type": "object",
-            "properties": {"notes": {"type": "array", "items": {"type": "string"}}},
-            "required": ["notes"],
-            "additionalProperties": False,
-        }
-    ),
-    "article.md": "Write about {{ name }} from {{ notes }}. {{ facts }}",
+STEPS = [
+    {"name": "outline", "prompt": "outline.md", "output": "outline.json"},
+    {"name": "page", "prompt": "page.md"},
+]
+OUTLINE = {
+    "type": "object",
+    "properties": {"points": {"type": "array", "items": {"type": "string"}}},
+    "required": ["points"],
+    "additionalProperties": False,
+}
+FILES = {
+    "outline.md": "Outline a page from {{ facts }}",
+    "outline.json": json.dumps(OUTLINE),
+    "page.md": "Write a page from {{ facts }} along {{ outline }}",
 }
 
 
@@ -73,7 +72,7 @@ def work(order: Order) -> None:
             "deadline_s": 1.5,
             "answer_slack_s": 0.3,
             "in_flight": 4,
-            "steps": TWO_STEPS if order.in_two_steps else (),
+            **({"steps": STEPS} if order.chain else {}),
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )
@@ -81,7 +80,7 @@ def work(order: Order) -> None:
     model = real_model(order.provider_url)
     runtime = runtime_of(
         Parts(
-            site=site_of(settings, files=STEP_FILES),
+            site=site_of(settings, files=FILES),
             ledger=ledger,
             model=model,
             folder=order.folder,
