@@ -47,7 +47,8 @@ def utc_now() -> datetime:
 def open_ledger(project: Project, variables: Mapping[str, str] | None = None) -> Ledger:
     """The project's ledger, started and brought up to date.
 
-    ``variables`` stand in for the environment of this process. Raises ConfigurationError or DatabaseUnavailable.
+    ``variables`` stand in for the environment of this process. Raises ConfigurationError or
+    DatabaseUnavailable.
     """
     urls = database_url(environment() if variables is None else variables, project.data_home)
     ensure_schema(urls.ledger_url, SCHEMA)

@@ -7,6 +7,7 @@ import click
 from sqlalchemy.exc import OperationalError
 
 from content_pipeline import __version__
+from content_pipeline.chaos.command import chaos
 from content_pipeline.cli.inspect import show, status, uncertain
 from content_pipeline.cli.repair import repair
 from content_pipeline.cli.resume import resume
@@ -43,5 +44,5 @@ def main() -> None:
     """Generate, validate and publish pages from a table of topics, each paid and published once."""
 
 
-for command in (run, status, show, uncertain, resume, repair, db, sandbox):
+for command in (run, status, show, uncertain, resume, repair, db, sandbox, chaos):
     main.add_command(command)
