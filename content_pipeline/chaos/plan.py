@@ -114,10 +114,10 @@ def shares(deadline_s: float) -> tuple[ShareOf, ...]:
 
 def _busy() -> Iterator[ShareOf]:
     """429s: 8 %, in every style of Retry-After that a client may take for a wait or must not."""
-    for wait_s, style in ((1, "seconds"), (1.25, "float"), (0.9, "ms"), (1.5, "http_date")):
+    for wait_s, style in ((2, "seconds"), (2.5, "float"), (1.8, "ms"), (2, "http_date")):
         announced = {"retry_after_s": wait_s, "retry_after_style": style}
         yield _fault(0.01, FaultKind.STATUS, **_THROTTLED, **announced)
-    yield _fault(0.005, FaultKind.STATUS, status=503, type="server_error", retry_after_s=1.0)
+    yield _fault(0.005, FaultKind.STATUS, status=503, type="server_error", retry_after_s=2)
     yield _fault(0.005, FaultKind.STATUS, **_THROTTLED)
     for value in ("0", "-3", "nan", "soon", "Wed, 21 Oct 2015 07:28:00 GMT"):
         yield _fault(0.006, FaultKind.STATUS, **_THROTTLED, headers={"retry-after": value})

@@ -17,11 +17,11 @@ TOLERANCE = Decimal("1.01")
 
 CENT = Decimal("0.01")
 
-ON_THE_WAY_S = 0.5
-"""After an announcement other calls of the account may still arrive that were sent before anybody
-could read it: the ledger's commit and a busy machine lie between."""
+ON_THE_WAY_S = 1.0
+"""After an announcement other calls of the account may still arrive that were decided on before
+anybody could know of it: 0.6 s was seen of a worker that had just started on a busy machine."""
 
-UNHEARD_S = 0.5
+UNHEARD_S = 1.0
 """An answer given this shortly before the workers were killed may have been heard by nobody."""
 
 USELESS = frozenset({FaultKind.LENGTH, FaultKind.BROKEN_JSON, FaultKind.EMPTY_CONTENT})

@@ -194,9 +194,13 @@ def test_calls_before_the_wait_of_their_page_is_over(requests: list[Received], c
 SOON = ON_THE_WAY_S / 2
 EARLY_FOR_ACCOUNT: list[tuple[str, list[Received], int]] = [
     ("was on its way", [throttled(0, "a", 2), received(SOON, "b")], 0),
-    ("could have known", [throttled(0, "a", 2), received(1, "b")], 1),
-    ("a question is a call as well", [throttled(0, "a", 2), received(1, "b", operation="list")], 1),
-    ("counted once", [throttled(0, "a", 2), throttled(0.1, "b", 2), received(1, "c")], 1),
+    ("could have known", [throttled(0, "a", 2), received(1.5, "b")], 1),
+    (
+        "a question is a call as well",
+        [throttled(0, "a", 2), received(1.5, "b", operation="list")],
+        1,
+    ),
+    ("counted once", [throttled(0, "a", 2), throttled(0.1, "b", 2), received(1.5, "c")], 1),
     ("after the wait", [throttled(0, "a", 2), received(2, "b")], 0),
     ("a wait shorter than the way", [throttled(0, "a", SOON), received(SOON / 2, "b")], 0),
 ]
