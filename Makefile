@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev
 TEST_ARGS ?=
 
 .PHONY: help setup run dev test partners check format lint types contracts bench constraints stop clean
@@ -18,7 +19,8 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 		|| { rm -rf $(VENV); echo "venv is missing: on Debian and Ubuntu install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev
+	@# A second try with the system's certificates: uv brings its own, which a company's proxy is not in.
+	@$(INSTALL) || $(INSTALL) --system-certs
 	@touch $(READY)
 
 run: $(READY) ## the main job: topics in, proved pages out

@@ -6,7 +6,9 @@ this job; as a backfill they were 167.
 """
 
 import dagster as dg
+from sqlalchemy import Connection
 
+from content_pipeline.bootstrap import cms_route, model_route
 from content_pipeline.components.dagster_private import PRIORITY_TAG
 from content_pipeline.components.interruption import interruptible
 from content_pipeline.components.page_work import end_run, work_on
@@ -17,14 +19,18 @@ from content_pipeline.components.site_at_work import (
     site_at_work,
 )
 from content_pipeline.components.topics_asset import unregistered
-from content_pipeline.ledger import intake, leases
-from content_pipeline.ledger.leases import Selection
+from content_pipeline.ledger import intake, leases, routes
+from content_pipeline.ledger.leases import Outlook, Selection
+from content_pipeline.site_files import Site
 
 PAGES_PER_RUN = 500
 """After so many a run ends and the next one goes on: a run must not last an hour."""
 
 DUE_INTERVAL_S = 30
 PARTITIONS_INTERVAL_S = 60
+
+UNTIL_A_PERSON_ACTS_S = routes.NEVER_S / 2
+"""A longer wait is no point in time: somebody must close a circuit."""
 
 PARTITIONS_PER_TICK = 5_000
 """Dagster takes at most 25,000 in one answer of a sensor."""
@@ -90,9 +96,14 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
         if context.instance.get_runs_count(at_work):
             return dg.SkipReason("A run is at it.")
         with opened_ledger() as ledger, ledger.begin() as connection:
-            outlook = leases.outlook(connection, Selection(site=assets.name))
+            outlook = _outlook(connection, assets.site)
         if outlook.wait_s is None:
             return dg.SkipReason("Every page is done, failed or stopped.")
+        if outlook.wait_s >= UNTIL_A_PERSON_ACTS_S:
+            return dg.SkipReason(
+                f"{outlook.unfinished} pages wait until a person has put an account in order; "
+                "see `content-pipeline status`."
+            )
         if outlook.wait_s > 0:
             return dg.SkipReason(
                 f"{outlook.unfinished} pages wait; the first is due in {outlook.wait_s:.0f} s."
@@ -100,6 +111,15 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
         return dg.RunRequest()
 
     return due_work_sensor
+
+
+def _outlook(connection: Connection, site: Site) -> Outlook:
+    return leases.outlook(
+        connection,
+        Selection(site=site.settings.site),
+        model_wait_s=routes.wait_s(connection, model_route(site)),
+        cms_wait_s=routes.wait_s(connection, cms_route(site)),
+    )
 
 
 def build_partitions_sensor(assets: SiteAssets) -> dg.SensorDefinition:

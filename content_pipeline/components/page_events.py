@@ -66,8 +66,8 @@ class PageEvents:
 
     def pages_found_done(self, pages: Iterable[PageReport]) -> None:
         """Materialize what is done of ``pages`` and was not logged: this run did nothing for it."""
-        with self.runtime.ledger.begin() as connection:
-            for page in pages:
+        for page in pages:
+            with self.runtime.ledger.begin() as connection:
                 self._materialize(connection, page, made=frozenset())
 
     def _materialize(
@@ -177,5 +177,5 @@ def _story(page: PageReport, stage: Stage, stands: Standing) -> str:
         return f"{page.name}: {_DONE[stage]}."
     if page.failure_class is None:
         return f"{page.name} is {page.state}: {NEXT[page.state]}."
-    reason = page.failure_message or EXPLANATIONS[page.failure_class]
+    reason = (page.failure_message or EXPLANATIONS[page.failure_class]).rstrip(".")
     return f"{page.failure_class}: {reason}. Next: {NEXT[page.state]}."

@@ -16,7 +16,7 @@ from content_pipeline.components.page_events import PageEvents, RunContext, eval
 from content_pipeline.components.run_summary import RunSummary
 from content_pipeline.components.site_assets import SITEMAP_VERSION, SiteAssets
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import overview, reports
+from content_pipeline.ledger import overview, reports, routes
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.runtime import SiteRuntime
@@ -51,6 +51,9 @@ def work_on(
     told = _announce(context, assets, runtime) if Stage.ARTIFACT in selection.stages else None
     with runtime.ledger.begin() as connection:
         work = overview.work_of(connection, runtime.worker)
+        stands = [
+            routes.report(connection, name) for name in (runtime.model_route, runtime.cms_route)
+        ]
     known = {page.topic_key for page in pages}
     return RunSummary(
         stages=selection.stages,
@@ -59,6 +62,7 @@ def work_on(
         made=events.made_last,
         work=work,
         complaint=told.complaint if told else "",
+        closed_routes=[stand for stand in stands if stand is not None and stand.is_closed],
         interrupted=interruption.requested,
     )
 

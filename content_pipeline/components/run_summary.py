@@ -14,6 +14,7 @@ from content_pipeline.components.standing import Standing, standing
 from content_pipeline.core.states import NEXT, Stage
 from content_pipeline.ledger.overview import Work
 from content_pipeline.ledger.reports import PageReport
+from content_pipeline.ledger.routes import RouteReport
 
 NAMED_PAGES = 5
 """In the one line that ends a run; the table below it has all."""
@@ -48,6 +49,8 @@ class RunSummary:
     work: Work
     complaint: str
     """What went wrong besides pages; empty when nothing did."""
+    closed_routes: Sequence[RouteReport]
+    """Services that keep pages waiting: an announced pause, or a circuit for a person to close."""
     interrupted: bool
 
     @property
@@ -81,7 +84,10 @@ class RunSummary:
         calls = f"{work.generate_attempts} paid calls, {work.publish_attempts} publishes"
         tokens = f"{work.input_tokens:,} tokens in, {work.output_tokens:,} out"
         uncertain = f", ${work.uncertain_usd:.4f} of it uncertain" if work.uncertain_usd else ""
-        return f"{counted or 'no pages'}; {calls}; {tokens}; ${work.usd:.4f}{uncertain}"
+        closed = "".join(
+            f"; {route.route} is closed: {route.reason}" for route in self.closed_routes
+        )
+        return f"{counted or 'no pages'}; {calls}; {tokens}; ${work.usd:.4f}{uncertain}{closed}"
 
     def tags(self) -> dict[str, str]:
         """Tags of the run, which the lists of runs show and filter by."""
@@ -91,7 +97,13 @@ class RunSummary:
 
     def failure(self) -> dg.Failure | None:
         """The failure that ends the run, None when nobody needs to act."""
-        causes = [self._failed_pages(), self._unknown_pages(), self.complaint, self._interruption()]
+        causes = [
+            self._failed_pages(),
+            self._unknown_pages(),
+            *map(_circuit, self.closed_routes),
+            self.complaint,
+            self._interruption(),
+        ]
         told = [cause for cause in causes if cause]
         if not told:
             return None
@@ -121,6 +133,15 @@ class RunSummary:
             return ""
         waiting = self.counts()["waiting"]
         return f"the run was stopped; {waiting} pages go on with the next one"
+
+
+def _circuit(route: RouteReport) -> str:
+    """What a person must do about a closed service; empty when it opens by itself."""
+    if route.circuit_opened_at is None:
+        return ""
+    return (
+        f"{route.route} is closed: {route.reason}; put it in order, then `content-pipeline resume`"
+    )
 
 
 def _row(page: PageReport) -> dict[str, str | int | float]:

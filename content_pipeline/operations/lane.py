@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from content_pipeline.core.errors import ContentPipelineError, LeaseLost
+from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
 from content_pipeline.ledger import jobs, leases, routes
@@ -244,7 +244,7 @@ def _heartbeat(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
             try:
                 with runtime.ledger.begin() as connection:
                     leases.renew(connection, at_work, lease_s)
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, DatabaseUnavailable) as error:
                 # The next beat tries again: a database that restarts must not cost all leases.
                 log.warning("leases could not be renewed: %s", type(error).__name__)
 

@@ -13,9 +13,11 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from sqlalchemy import text
 
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.components.content_site import site_definitions
+from content_pipeline.components.project import DAGSTER_HOME
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.config import HOME_VARIABLE, Project
 from content_pipeline.core.states import Stage
@@ -191,11 +193,12 @@ MakeSite = Callable[..., TownSite]
 
 
 @contextmanager
-def _environment(**values: str) -> Iterator[None]:
+def _working_for(project: Project) -> Iterator[None]:
+    """As if this process had been started for ``project``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(VARIABLE, raising=False)
-        for name, value in values.items():
-            patch.setenv(name, value)
+        patch.setenv(HOME_VARIABLE, str(project.root))
+        patch.setenv(DAGSTER_HOME, str(project.root))
         yield
 
 
@@ -206,25 +209,34 @@ def project() -> Iterator[Project]:
     root.chmod(0o755)
     shutil.copy(REPOSITORY / "dagster.yaml", root)
     made = Project(root=root)
-    with _environment(DAGSTER_HOME=str(root), **{HOME_VARIABLE: str(root)}):
-        yield made
-        stop_provider(made.data_home)
-        EmbeddedServer(made.data_home).stop()
+    yield made
+    stop_provider(made.data_home)
+    EmbeddedServer(made.data_home).stop()
     shutil.rmtree(root)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def at_home(project: Project) -> Iterator[None]:
+    """No test of this folder may reach the project that it is started in."""
+    with _working_for(project):
+        yield
 
 
 @pytest.fixture(scope="session")
 def instance(project: Project) -> Iterator[dg.DagsterInstance]:
     """The instance that dagster.yaml describes."""
-    with dg.DagsterInstance.get() as instance:
-        yield instance
+    with _working_for(project):
+        made = dg.DagsterInstance.get()
+    with made:
+        yield made
 
 
 @pytest.fixture(scope="session")
 def ledger(project: Project) -> Iterator[Ledger]:
-    ledger = open_ledger(project)
-    yield ledger
-    ledger.dispose()
+    with _working_for(project):
+        made = open_ledger(project)
+    yield made
+    made.dispose()
 
 
 def _provider(project: Project) -> SandboxClient:
@@ -238,13 +250,15 @@ def _provider(project: Project) -> SandboxClient:
 
 @pytest.fixture(scope="session")
 def make_site(project: Project, instance: dg.DagsterInstance, ledger: Ledger) -> MakeSite:
-    """Declare a new site in the project; the provider forgets everything with each."""
+    """Declare a new site in the project; with each, provider and routes forget what came before."""
 
     def make(rows: Sequence[Mapping[str, str]], **changes: Any) -> TownSite:
         name = f"towns{next(_NUMBERS)}"
         folder = project.root / "content_pipeline" / "defs" / name
         write_site(folder, rows, settings_of(name, **changes))
         site = load_site(folder / "defs.yaml")
+        with ledger.begin() as connection:
+            connection.execute(text("DELETE FROM content_pipeline.routes"))
         return TownSite(
             project=project,
             site=site,
@@ -282,8 +296,18 @@ def fault(kind: FaultKind, about: str, *, times: int | None = None, **particular
     )
 
 
+FOR_LONG = {"transient": {"attempts": 9, "first_wait_s": 500_000, "max_wait_s": 500_000}}
+"""Retries of a site whose pages wait for days after a fault of the provider: one draw of jitter in
+10,000 is a wait of less than a minute."""
+
+
+def faulty(about: str) -> Rule:
+    """The provider has a fault of its own: the page alone waits, as the site's retries say."""
+    return fault(FaultKind.STATUS, about, status=500)
+
+
 def throttled(about: str, wait_s: int = 600) -> Rule:
-    """The provider asks to come back in ``wait_s`` seconds."""
+    """The provider asks everybody to come back in ``wait_s`` seconds."""
     return fault(
         FaultKind.STATUS,
         about,

@@ -6,8 +6,11 @@ The job at work is in ``test_mixed_run``.
 import dagster as dg
 import pytest
 
+from content_pipeline.bootstrap import model_route
 from content_pipeline.components import due_work
+from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import Stage
+from content_pipeline.ledger import routes
 from content_pipeline_tests.components.conftest import (
     MakeSite,
     TownSite,
@@ -85,7 +88,18 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     site.materialize_topics()
     site.materialize(*Stage, pages="t01")
     said = told(tick(site, "due_work_sensor"))
-    assert said.startswith("1 pages wait; the first is due in ")
+    assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
+
+
+def test_no_run_is_asked_for_while_only_a_person_can_help(make_site: MakeSite) -> None:
+    site = make_site(rows_of(1))
+    site.submit()
+    with site.ledger.begin() as connection:
+        refused = Failure(failure_class=FailureClass.AUTH, message="the key is revoked")
+        routes.open_circuit(connection, model_route(site.site), refused)
+    assert told(tick(site, "due_work_sensor")) == (
+        "1 pages wait until a person has put an account in order; see `content-pipeline status`."
+    )
 
 
 def test_its_runs_come_before_the_queue_of_a_backfill(make_site: MakeSite) -> None:

@@ -54,9 +54,10 @@ def _interrupted_run(site: TownSite) -> dg.ExecuteInProcessResult:
     over = threading.Event()
 
     def interrupt() -> None:
-        while not over.is_set() and not site.provider.truth()["creates_by_attempt_id"]:
-            pass
-        os.kill(os.getpid(), signal.SIGINT)
+        while not over.is_set():
+            if site.provider.truth()["creates_by_attempt_id"]:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
 
     thread = threading.Thread(target=interrupt)
     thread.start()

@@ -3,13 +3,14 @@
 import dagster as dg
 import pytest
 
-from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.sandbox.faults import FaultKind
 from content_pipeline_tests.components.conftest import (
+    FOR_LONG,
     MakeSite,
     TownSite,
     fault,
+    faulty,
     rows_of,
     throttled,
     write_table,
@@ -143,9 +144,9 @@ def test_the_artifact_alone_leaves_a_page_without_a_draft_unpaid(make_site: Make
 def test_pages_that_wait_stay_grey_in_a_green_run_and_say_when_they_go_on(
     make_site: MakeSite,
 ) -> None:
-    site = make_site(rows_of(3))
+    site = make_site(rows_of(3), retries=FOR_LONG)
     site.materialize_topics()
-    site.set_faults(throttled("Celle 2"))
+    site.set_faults(faulty("Celle 2"))
     result = site.materialize(*Stage, pages=("t01", "t03"))
     assert result.success
     assert site.tags_of(result)["pages/waiting"] == "1"
@@ -158,21 +159,36 @@ def test_pages_that_wait_stay_grey_in_a_green_run_and_say_when_they_go_on(
     ]
     assert not check.passed
     assert check.severity is dg.AssetCheckSeverity.WARN
-    assert "throttled" in (check.description or "")
+    assert "transient" in (check.description or "")
     due = check.metadata["next_attempt_at"].value
     assert due == pytest.approx(site.report("t02").next_attempt_at.timestamp())
+
+
+def test_an_announced_pause_makes_pages_wait_in_a_green_run_that_says_so(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(1))
+    site.materialize_topics()
+    site.set_faults(throttled("Brigg"))
+    result = site.materialize(*Stage, pages="t01")
+    assert result.success
+    assert site.tags_of(result)["pages/waiting"] == "1"
+    assert " is closed: " in site.shown_of(result)
 
 
 def test_rejected_credentials_end_the_run_as_failed_though_the_pages_only_wait(
     make_site: MakeSite,
 ) -> None:
-    site = make_site(rows_of(1))
+    site = make_site(rows_of(12))
     site.materialize_topics()
-    site.set_faults(fault(FaultKind.STATUS, "Brigg", status=401, code="invalid_api_key"))
-    result = site.materialize(*Stage, pages="t01")
-    assert not result.success
-    assert reason_of(result) == "1 of 1 pages needs a person: t01 (auth)"
-    assert site.report("t01").failure_class is FailureClass.AUTH
+    site.set_faults(fault(FaultKind.STATUS, "", status=401, code="invalid_api_key"))
+    for _ in range(2):
+        result = site.materialize(*Stage, pages=("t01", "t12"))
+        assert not result.success
+        assert " (auth)" in reason_of(result)
+        assert "put it in order, then `content-pipeline resume`" in reason_of(result)
+    asked = site.provider.truth()["requests"]
+    assert asked < 12  # the first run stopped asking, the second never began
 
 
 def test_a_partition_that_is_no_topic_fails_and_is_named(make_site: MakeSite) -> None:

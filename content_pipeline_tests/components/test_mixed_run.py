@@ -16,12 +16,13 @@ from content_pipeline.ledger.reports import PageReport
 from content_pipeline.operations.repair import retry
 from content_pipeline.sandbox.faults import FaultKind
 from content_pipeline_tests.components.conftest import (
+    FOR_LONG,
     INVALID,
     MakeSite,
     TownSite,
     fault,
+    faulty,
     rows_of,
-    throttled,
 )
 from content_pipeline_tests.components.failures import failure_of
 
@@ -47,11 +48,11 @@ class Mixed:
 @pytest.fixture(scope="module")
 def mixed(make_site: MakeSite) -> Mixed:
     # Patient enough for the look at the lost answer, which comes a second after the loss.
-    site = make_site(rows_of(12, **{BROKEN: INVALID}), lane={"patience_s": 10})
+    site = make_site(rows_of(12, **{BROKEN: INVALID}), lane={"patience_s": 10}, retries=FOR_LONG)
     site.materialize_topics()
     site.set_faults(
         fault(FaultKind.REFUSAL, "Fulda 5"),
-        throttled("Hull 7"),
+        faulty("Hull 7"),
         fault(FaultKind.BROKEN_JSON, "Ipswich 8", times=1),
         fault(FaultKind.DROP_AFTER, "Aalen 10", times=1),
     )

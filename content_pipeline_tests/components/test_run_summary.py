@@ -9,7 +9,8 @@ from content_pipeline.components.run_summary import RunSummary
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import ALL_STAGES, PageJobState, Stage
 from content_pipeline.ledger.overview import Work
-from content_pipeline_tests.components.page_reports import failed, page
+from content_pipeline.ledger.routes import RouteReport
+from content_pipeline_tests.components.page_reports import NOON, failed, page
 
 S = PageJobState
 
@@ -35,9 +36,28 @@ def summary(**changes: Any) -> RunSummary:
         "made": frozenset({"a"}),
         "work": WORK,
         "complaint": "",
+        "closed_routes": [],
         "interrupted": False,
     }
     return RunSummary(**(values | changes))
+
+
+def route(**changes: Any) -> RouteReport:
+    values: dict[str, Any] = {
+        "route": "sandbox",
+        "call_limit": 8,
+        "most_calls": 8,
+        "paused_until": None,
+        "reason": "slow down",
+        "circuit_opened_at": None,
+    }
+    return RouteReport(**(values | changes))
+
+
+def test_a_pause_is_told_and_is_no_failure() -> None:
+    found = summary(closed_routes=[route(paused_until=NOON)])
+    assert found.line().endswith("; sandbox is closed: slow down")
+    assert found.failure() is None
 
 
 def test_each_page_is_counted_once() -> None:
@@ -126,6 +146,11 @@ def test_a_failure_names_a_few_pages_and_lists_all_in_its_table() -> None:
         ),
         ({"unknown": ["x", "y"]}, "2 partitions are no topics of the table: x, y"),
         ({"complaint": "not announced: sitemap: full"}, "not announced: sitemap: full"),
+        (
+            {"closed_routes": [route(circuit_opened_at=NOON, reason="quota: no credit left")]},
+            "sandbox is closed: quota: no credit left; "
+            "put it in order, then `content-pipeline resume`",
+        ),
         ({"interrupted": True}, "the run was stopped; 1 pages go on with the next one"),
         (
             {"unknown": ["x"], "interrupted": True},

@@ -55,6 +55,7 @@ def test_a_database_lost_in_the_middle_is_not_called_a_fault_of_ours(site: TownS
     assert said.startswith("the database failed in the middle of the work: ")
     assert "Nothing is lost" in said
     assert caught.value.allow_retries is False
+    assert caught.value.__suppress_context__  # the database quotes what it was sent
 
 
 def test_a_failure_of_the_work_passes_as_it_is(site: TownSite) -> None:

@@ -59,10 +59,11 @@ def test_each_part_keeps_its_connection(instance: dg.DagsterInstance, part: str)
 
 
 def test_a_stopped_database_is_brought_back_by_whatever_dagster_does_next(
-    project: Project, instance: dg.DagsterInstance
+    project: Project, instance: dg.DagsterInstance, ledger: Ledger
 ) -> None:
     before = instance.get_runs_count()
     EmbeddedServer(project.data_home).stop()
+    ledger.dispose()  # the other tests' connections went with it
     assert instance.get_runs_count() == before
 
 

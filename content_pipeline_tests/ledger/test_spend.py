@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from content_pipeline.core.errors import BudgetExhausted
-from content_pipeline.core.states import PageJobState
+from content_pipeline.core.states import MOVES, PageJobState
 from content_pipeline.ledger import attempts, spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.jobs import PageJob
@@ -22,12 +22,14 @@ from content_pipeline_tests.ledger.wanting import (
     AMPLE,
     job_in,
     leased,
+    moved,
     reserved,
     rows_where,
     wanted,
 )
 from content_pipeline_tests.operations.small_site import rows_of
 
+S = PageJobState
 USD = Decimal
 
 
@@ -167,6 +169,29 @@ def test_the_cap_of_the_day_is_never_passed_by_thirty_two_threads(
     made += spend_it(jobs[0], range(9, 75))
     assert made == 94
     assert committed(ledger, site_name) == summed(ledger, site_name) == USD("0.94")
+
+
+@pytest.mark.parametrize(
+    "to", sorted(to for source, to in MOVES if source is S.RESERVED and to is not S.GENERATING)
+)
+def test_a_job_that_leaves_before_its_call_gives_the_money_back(
+    to: PageJobState, ledger: Ledger, site_name: str
+) -> None:
+    wanted(ledger, site_name, rows_of(1))
+    job, lease = job_in(ledger, site_name, S.RESERVED)
+    reserved(ledger, job, 1, "0.25")
+    moved(ledger, job, lease, to)
+    (row,) = rows_where(ledger, spend_rows, site=site_name)
+    assert (row["state"], row["settled_usd"]) == ("released", 0)
+    assert committed(ledger, site_name) == 0
+
+
+def test_a_job_that_goes_on_to_its_call_keeps_the_money(ledger: Ledger, site_name: str) -> None:
+    wanted(ledger, site_name, rows_of(1))
+    job, lease = job_in(ledger, site_name, S.RESERVED)
+    reserved(ledger, job, 1, "0.25")
+    moved(ledger, job, lease, S.GENERATING)
+    assert committed(ledger, site_name) == USD("0.25")
 
 
 def test_settling_frees_the_rest_and_may_come_twice(ledger: Ledger, job: PageJob) -> None:

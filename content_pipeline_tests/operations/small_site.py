@@ -74,7 +74,7 @@ def settings_of(name: str, **changes: Any) -> SiteSettings:
             "in_flight": 4,
         },
         "cms": {"folder": "public"},
-        "lane": {"lease_s": 1, "patience_s": 3, "publish_quiet_s": 0.2},
+        "lane": {"lease_s": 5, "patience_s": 3, "publish_quiet_s": 0.2},
     }
     for section, values in changes.items():
         before = document.get(section)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -182,7 +183,7 @@ def test_a_wait_shorter_than_the_patience_happens_inside(make_bench: MakeBench) 
 
 
 def test_a_wait_longer_than_the_patience_holds_no_lane(make_bench: MakeBench) -> None:
-    bench = make_bench(towns=2, lane={"patience_s": 5})
+    bench = make_bench(towns=2, lane={"patience_s": 5}, generation={"in_flight": 1})
     bench.strike("status", status=429, headers={"retry-after": "900"})
     bench.submit_and_run()
     assert sorted(bench.states().values()) == ["failed_retryable", "queued"]
@@ -228,6 +229,20 @@ def test_a_lane_that_is_stopped_before_it_begins_does_nothing(make_bench: MakeBe
     stop.set()
     assert list(advance(bench.worker(), Selection(site=bench.name), stop=stop)) == []
     assert model.sent == []
+
+
+def test_a_lane_that_nobody_listens_to_any_more_ends(make_bench: MakeBench) -> None:
+    bench, model, _ = scripted(make_bench, 12, generation={"in_flight": 1})
+    lane = advance(bench.worker(), Selection(site=bench.name))
+    assert isinstance(lane, Generator)
+    next(lane)
+    lane.close()
+    assert lane_threads() == []
+    assert len(model.sent) < 12
+    bench.let_leases_run_out()
+    bench.run()
+    assert set(bench.states().values()) == {"published"}
+    assert len(model.sent) == 12
 
 
 # --- what ends a lane ---------------------------------------------------------------------------

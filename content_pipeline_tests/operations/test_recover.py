@@ -242,6 +242,7 @@ def test_a_saved_answer_is_read_without_asking_anybody(make_bench: MakeBench) ->
     call_left_open(bench, donor.send(request))
     assert bench.step().state is S.PUBLISHED
     assert (len(model.sent), model.looks) == (0, 0)
+    assert "generation_uncertain" not in bench.history()
     assert bench.report().attempts[0].recovered
     assert bench.spend() == ["settled"]
 

@@ -69,6 +69,7 @@ def test_a_rule_stays_broken_whatever_the_policy_asks_for(
     )
     bench.submit_and_run()
     assert bench.states() == {"t0": "failed_terminal"}
+    assert bench.report().failure_class is FailureClass.INVALID_PAGE
     assert len(model.sent) == 1
 
 
