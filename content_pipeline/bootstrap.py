@@ -9,7 +9,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,12 +44,13 @@ def utc_now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - clocks are handed on from here
 
 
-def open_ledger(project: Project) -> Ledger:
+def open_ledger(project: Project, variables: Mapping[str, str] | None = None) -> Ledger:
     """The project's ledger, started and brought up to date.
 
-    Raises ConfigurationError or DatabaseUnavailable.
+    ``variables`` stand in for the environment of this process. Raises ConfigurationError or
+    DatabaseUnavailable.
     """
-    urls = database_url(environment(), project.data_home)
+    urls = database_url(environment() if variables is None else variables, project.data_home)
     ensure_schema(urls.ledger_url, SCHEMA)
     engine = create_ledger_engine(urls.ledger_url)
     install_heal(engine, urls.server)

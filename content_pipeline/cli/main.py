@@ -7,6 +7,7 @@ import click
 from sqlalchemy.exc import OperationalError
 
 from content_pipeline import __version__
+from content_pipeline.chaos.command import chaos
 from content_pipeline.cli.cancel import cancel
 from content_pipeline.cli.costs import show_costs
 from content_pipeline.cli.inspect import show, status, uncertain
@@ -56,5 +57,6 @@ for command in (
     repair,
     db,
     sandbox,
+    chaos,
 ):
     main.add_command(command)

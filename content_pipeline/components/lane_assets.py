@@ -51,9 +51,10 @@ def _materialize(
     if not stages:
         _only_check(context, assets, site)
         return
+    topics = tuple(context.partition_keys)
     # What is materialized is the table as it is now, whether or not `topics` ever was.
-    submit(site, topic_rows(assets.site), requested_by=site.worker)
-    selection = Selection(site=assets.name, topics=tuple(context.partition_keys), stages=stages)
+    submit(site, topic_rows(assets.site), requested_by=site.worker, only=topics)
+    selection = Selection(site=assets.name, topics=topics, stages=stages)
     end_run(context, work_on(context, assets, site, selection, interruption))
 
 

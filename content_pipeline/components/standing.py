@@ -64,6 +64,7 @@ _REACHED_BY: dict[tuple[str | None, str], Stage] = {
     (_S.PUBLISHING, _S.PUBLISHED): Stage.ARTIFACT,
     (_S.PUBLISH_UNCERTAIN, _S.PUBLISHED): Stage.ARTIFACT,
     (_S.GENERATING, _S.GENERATED): Stage.DRAFT,
+    (_S.QUEUED, _S.GENERATED): Stage.DRAFT,
     (_S.GENERATION_UNCERTAIN, _S.GENERATED): Stage.DRAFT,
 }
 

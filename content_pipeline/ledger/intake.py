@@ -5,7 +5,7 @@ again for what is already wanted writes nothing. A row that cannot become a page
 page job with the reason, so that it is seen wherever pages are seen.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,8 +60,12 @@ def take_in(
     request: Request,
     rows: Sequence[tuple[int, Topic]],
     rejected: Sequence[RejectedRow],
+    only: Collection[str] | None = None,
 ) -> Intake:
-    """Make the ledger want ``rows`` (row number, topic) and remember ``rejected``."""
+    """Make the ledger want ``rows`` (row number, topic) and remember ``rejected``.
+
+    ``only``: the keys that are wanted now. The whole table still decides to whom a path belongs.
+    """
     site = request.site.site
     _one_at_a_time(connection, request)
     known = _known_topics(connection, site)
@@ -78,7 +82,11 @@ def take_in(
             refused.append(
                 Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
             )
-    _note_rejected_rows(connection, site, rejected)
+    if only is None:
+        _note_rejected_rows(connection, site, rejected)
+    else:
+        accepted = [(number, topic) for number, topic in accepted if topic.key in only]
+        refused = [item for item in refused if item.key in only]
     wanted = _want(connection, request, accepted, known)
     _refuse(connection, request, refused, known)
     keys = [topic.key for _, topic in accepted] + [item.key for item in refused]
@@ -86,7 +94,7 @@ def take_in(
         topic_keys=tuple(keys),
         wanted=wanted,
         unchanged=len(accepted) - wanted,
-        rejected=len(refused) + sum(row.key is None for row in rejected),
+        rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
     )
 
 

@@ -117,7 +117,10 @@ def succeeded(connection: Connection, route: str) -> None:
 
 
 def rejected(connection: Connection, route: str, failure: Failure) -> None:
-    """A call was told to slow down: everybody waits as announced, and fewer go out at once."""
+    """A call was told to slow down: everybody waits as announced, and fewer go out at once.
+
+    Its page has been set back already.
+    """
     row = connection.execute(
         select(routes, (routes.c.cut_at > seconds_from_now(-CUT_EVERY_S)).label("just_cut"))
         .where(routes.c.route == route)
@@ -126,7 +129,10 @@ def rejected(connection: Connection, route: str, failure: Failure) -> None:
     if row is None:
         return
     if not row.just_cut:
-        limit = _limit(row).after_rejection(in_flight(connection, route))
+        # The rejected call was out as well. Without it a limit of 2 was cut to 1 by every rejection
+        # and hardly ever left it: 0.8 calls in flight where 16 were allowed and 9 % were rejected.
+        out = in_flight(connection, route) + 1
+        limit = _limit(row).after_rejection(out)
         _set_limit(connection, route, limit, cut_at=func.clock_timestamp())
     pause(connection, route, failure)
 

@@ -4,7 +4,7 @@ What belongs here: from raw rows to one intake. Asking again for the same costs 
 cannot become a page is one failed page with a reason.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from content_pipeline.core.topics import RejectedRow, Topic, parse_row
 from content_pipeline.ledger import input_fixes, intake
@@ -13,10 +13,18 @@ from content_pipeline.operations.corrections import Corrections
 from content_pipeline.operations.runtime import SiteRuntime
 
 
-def submit(runtime: SiteRuntime, rows: Iterable[Mapping[str, str]], *, requested_by: str) -> Intake:
+def submit(
+    runtime: SiteRuntime,
+    rows: Iterable[Mapping[str, str]],
+    *,
+    requested_by: str,
+    only: Collection[str] | None = None,
+) -> Intake:
     """Take in ``rows`` (column → text; the columns the site uses must be there).
 
-    What a person corrected beside the table holds until the table itself changes there.
+    What a person corrected beside the table holds until the table itself changes there. ``only``:
+    the topics that are asked for. Whoever tries a new prompt on one page does not thereby want,
+    and pay for, all the others.
     """
     site = runtime.site
     with runtime.ledger.begin() as connection:
@@ -41,7 +49,7 @@ def submit(runtime: SiteRuntime, rows: Iterable[Mapping[str, str]], *, requested
     )
     with runtime.ledger.begin() as connection:
         input_fixes.retire(connection, site.site, corrections.outdated)
-        return intake.take_in(connection, request, topics, rejected)
+        return intake.take_in(connection, request, topics, rejected, only)
 
 
 def _repeated(number: int, key: str, earlier: int | None) -> RejectedRow:

@@ -39,6 +39,11 @@ class SandboxClient:
         """Everything received and billed so far."""
         return self._call("GET", "truth")
 
+    def requests(self) -> list[dict[str, Any]]:
+        """Every request so far: time, operation, ids, fault and the wait that was announced."""
+        received: list[dict[str, Any]] = self._call("GET", "requests")["requests"]
+        return received
+
     def set_faults(self, plan: FaultPlan) -> None:
         """Replace the plan; its counters start anew."""
         self._call("POST", "faults", plan.model_dump(mode="json"))

@@ -51,6 +51,8 @@ class Controls:
                 return self._health()
             case ("GET", "truth"):
                 return provider.journal.truth()
+            case ("GET", "requests"):
+                return {"requests": provider.journal.received()}
             case ("POST", "faults"):
                 provider.plan = RunningPlan(_parsed(FaultPlan, request.body))
                 return provider.plan.plan.model_dump(mode="json")

@@ -4,8 +4,11 @@ What belongs here: from a completion and a fault to a reply. Nothing is decided 
 """
 
 import json
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from email.utils import formatdate
 from typing import Any
 
 from content_pipeline.sandbox.chat_requests import ApiError
@@ -33,12 +36,28 @@ def refused(fault: Fault) -> Reply:
     if fault.kind is FaultKind.STATUS:
         error = ApiError(fault.status, fault.message, kind=fault.type, code=fault.code)
         reply = json_reply(error.envelope, fault.status)
-        return replace(reply, headers={**reply.headers, **fault.headers})
+        return replace(reply, headers={**reply.headers, **fault.headers, **_waiting(fault)})
     if fault.kind is FaultKind.HTML:
-        headers = {"content-type": "text/html", **fault.headers}
+        headers = {"content-type": "text/html", **fault.headers, **_waiting(fault)}
         body = HTML_PAGE.format(status=fault.status).encode()
         return Reply(status=fault.status, headers=headers, body=body)
     return Reply(delivery=Delivery.NONE)
+
+
+def _waiting(fault: Fault) -> dict[str, str]:
+    """The announced wait in the asked style, never shorter than ``retry_after_s``."""
+    wait_s = fault.announced_s
+    if wait_s is None:
+        return {}
+    match fault.retry_after_style:
+        case "seconds":
+            return {"retry-after": str(math.ceil(wait_s))}
+        case "float":
+            return {"retry-after": f"{math.ceil(wait_s * 1000) / 1000:.3f}"}
+        case "ms":
+            return {"retry-after-ms": str(math.ceil(wait_s * 1000))}
+        case "http_date":
+            return {"retry-after": formatdate(math.ceil(time.time() + wait_s), usegmt=True)}
 
 
 def delivered(completion: Mapping[str, Any], fault: Fault | None) -> Reply:

@@ -59,6 +59,9 @@ class FaultKind(StrEnum):
     """A finished answer of no text."""
 
 
+ANSWERED_WITH_HEADERS = frozenset({FaultKind.STATUS, FaultKind.HTML})
+"""Faults whose answer carries the headers of the rule."""
+
 BEFORE_GENERATING = frozenset({FaultKind.STATUS, FaultKind.DROP_BEFORE, FaultKind.HTML})
 """Faults that also make sense for requests that generate nothing, such as a look-up."""
 
@@ -76,6 +79,14 @@ class Fault(BaseModel):
     headers: dict[str, str] = {}
     seconds: float = Field(default=3600.0, ge=0)
     billed: bool = False
+    retry_after_s: float | None = Field(default=None, gt=0, le=3600)
+    """A wait that is announced; anything unusable can be put into ``headers``."""
+    retry_after_style: Literal["seconds", "float", "ms", "http_date"] = "seconds"
+
+    @property
+    def announced_s(self) -> float | None:
+        """The least wait that the answer announces; whole seconds and dates round it up."""
+        return self.retry_after_s if self.kind in ANSWERED_WITH_HEADERS else None
 
     @property
     def bills(self) -> bool:

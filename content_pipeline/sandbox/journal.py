@@ -19,6 +19,8 @@ from typing import Any, BinaryIO
 from content_pipeline.core.errors import ConfigurationError
 
 JOURNAL_FILE = "provider.jsonl"
+RECEIVED = ("at", "operation", "attempt_id", "page_job_id", "fault", "wait_s")
+"""What is told of one request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +92,13 @@ class Journal:
         attempt_id: str | None = None,
         page_job_id: str | None = None,
         fault: str | None = None,
+        wait_s: float | None = None,
     ) -> None:
-        """Remember that a request was received, before anything is done about it."""
-        noted = {"operation": operation, "attempt_id": attempt_id, "fault": fault}
+        """Remember that a request was received, before anything is done about it.
+
+        ``wait_s``: the wait that its answer announces.
+        """
+        noted = {"operation": operation, "attempt_id": attempt_id, "fault": fault, "wait_s": wait_s}
         line = {"record": "request", "at": now(), "page_job_id": page_job_id, **noted}
         self._index(line, *self._append(line))
 
@@ -157,6 +163,19 @@ class Journal:
     def counts(self) -> dict[str, int]:
         """A few numbers for a health check."""
         return {"requests": self._operations.total(), "generations": len(self._generations)}
+
+    def received(self) -> list[dict[str, Any]]:
+        """Every request in order of arrival, with its time, ids, fault and announced wait.
+
+        Read from the file: a long-lived provider keeps only counts of them in memory.
+        """
+        self._file.seek(0)
+        lines = map(json.loads, io.BytesIO(self._file.read(self._end)))
+        return [
+            {name: line.get(name) for name in RECEIVED}
+            for line in lines
+            if line["record"] == "request"
+        ]
 
     def truth(self) -> dict[str, Any]:
         """Everything a test or a bench may hold against the ledger."""

@@ -100,7 +100,10 @@ class Provider:
         known = metadata or {}
         fault = self.plan.fault_for(Incoming(operation=operation, key=key, metadata=known))
         self.journal.note_request(
-            operation, attempt_id=known.get("attempt_id"), fault=fault.kind if fault else None
+            operation,
+            attempt_id=known.get("attempt_id"),
+            fault=fault.kind if fault else None,
+            wait_s=fault.announced_s if fault else None,
         )
         _authorise(request)
         return fault
@@ -138,6 +141,7 @@ class Provider:
             attempt_id=asked.metadata.get("attempt_id"),
             page_job_id=asked.metadata.get("page_job_id"),
             fault=fault.kind if fault else None,
+            wait_s=fault.announced_s if fault else None,
         )
         if fault and not fault.bills:
             return refused(fault)

@@ -70,7 +70,7 @@ def test_what_came_before_is_shown_with_a_page(make_site: MakeSite) -> None:
     assert site.run().status == 0
     shown = show(site, "t0")
     assert shown.row("live revision")[0] == "2"
-    assert re.search(r"Earlier page jobs[^─]*", shown.out)
+    assert re.search(r"Other page jobs of the topic", shown.out)
     assert re.search(r"│ [0-9a-f]{32} +│ superseded +│ 1 ", shown.out)
 
 

@@ -62,7 +62,7 @@ def test_what_needs_no_repair_says_so(make_site: MakeSite) -> None:
     site = make_site([rows[0], rows[1] | {"people": ""}])
     assert site.run().status == 1
     for page, answer in (
-        ("t0", "t0 is published: there is nothing to repair\n"),
+        ("t0", "t0 is published: revision 1 is live and proved, nothing is done\n"),
         ("t1", "t1 has no usable row: correct the table and run again\n"),
     ):
         done = retry(site, page)

@@ -4,6 +4,7 @@ import dagster as dg
 import pytest
 
 from content_pipeline.core.states import PageJobState, Stage
+from content_pipeline.ledger import reports
 from content_pipeline.sandbox.faults import FaultKind
 from content_pipeline_tests.components.conftest import (
     FOR_LONG,
@@ -54,12 +55,15 @@ def test_a_range_is_one_run_and_a_second_time_pays_and_writes_nothing(make_site:
     assert again["cost_usd"].value == 0.0
 
 
-def test_a_page_is_materialized_though_topics_never_was(make_site: MakeSite) -> None:
+def test_a_page_is_materialized_alone_though_topics_never_was(make_site: MakeSite) -> None:
     site = make_site(rows_of(2))
     site.instance.add_dynamic_partitions(f"{site.assets.name}_pages", ["t01"])
     assert site.materialize(*Stage, pages="t01").success
     assert site.report("t01").state is PageJobState.PUBLISHED
-    assert site.report("t02").state is PageJobState.QUEUED
+    with site.ledger.begin() as connection:
+        wanted = reports.page_reports(connection, site.assets.name)
+    assert [page.topic_key for page in wanted] == ["t01"]
+    assert site.billed() == 1
 
 
 def test_a_page_is_made_of_the_table_as_it_is_now(make_site: MakeSite) -> None:

@@ -1,5 +1,6 @@
 """Repair: a failed page, or all of one cause, taken up again without repeating what exists."""
 
+import time
 from collections import deque
 from typing import Any
 
@@ -146,7 +147,8 @@ def given_up(make_bench: MakeBench) -> tuple[Bench, ScriptedModel]:
 
 
 def dead(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the hour pass in which the provider is asked."""
+    """Let the last moment for an answer pass, and the hour in which the provider is asked."""
+    time.sleep(0.2)
     monkeypatch.setattr(recover, "KEEP_ASKING_S", -10)
     bench.step()
     assert bench.states() == {"t0": "dead_lettered"}

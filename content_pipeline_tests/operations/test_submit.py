@@ -7,8 +7,10 @@ from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import overview
 from content_pipeline.operations.repair import retry
+from content_pipeline.operations.submit import submit
 from content_pipeline_tests.conftest import MakeBench
 from content_pipeline_tests.operations.fakes import ScriptedCMS, ScriptedModel
+from content_pipeline_tests.operations.small_site import rows_of
 
 S = PageJobState
 
@@ -73,7 +75,7 @@ def test_only_a_page_that_rests_can_be_repaired(make_bench: MakeBench) -> None:
     assert retry(bench.ledger, bench.name, "t0", cause="c").endswith("there is nothing to repair")
     bench.run()
     assert retry(bench.ledger, bench.name, "t0", cause="c") == (
-        "t0 is published: there is nothing to repair"
+        "t0 is published: revision 1 is live and proved, nothing is done"
     )
     with pytest.raises(UnknownPage, match="no page 'nowhere'"):
         retry(bench.ledger, bench.name, "nowhere", cause="c")
@@ -91,3 +93,25 @@ def test_a_repair_keeps_the_cause_and_counts_tries_anew(make_bench: MakeBench) -
     assert bench.states() == {"t0": "published"}
     assert bench.calls() == 4
     assert "repaired: the provider is well again" in bench.reasons()
+
+
+def test_only_the_topics_that_are_asked_for_are_wanted(make_bench: MakeBench) -> None:
+    bench = make_bench(towns=3)
+    worker = bench.worker()
+    intake = submit(worker, rows_of(3), requested_by="test", only=["t1"])
+    assert (intake.topic_keys, intake.wanted) == (("t1",), 1)
+    assert bench.states() == {"t1": "queued"}
+    bench.run()
+    assert bench.states() == {"t1": "published"}
+    assert bench.billed() == 1
+
+
+def test_a_path_belongs_to_the_first_topic_of_the_table_even_if_only_the_second_is_asked_for(
+    make_bench: MakeBench,
+) -> None:
+    bench = make_bench(towns=2)
+    first, second = rows_of(2)
+    rows = [first, {**second, "name": first["name"]}]
+    submit(bench.worker(), rows, requested_by="test", only=["t1"])
+    assert bench.states() == {"t1": "failed_terminal"}
+    assert "'t0' and 't1' both claim" in (bench.report("t1").failure_message or "")

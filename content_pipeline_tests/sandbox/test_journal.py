@@ -189,3 +189,31 @@ def test_every_line_is_one_json_document(tmp_path: Path) -> None:
 def test_prompts_on_disk_are_for_the_owner_only(tmp_path: Path) -> None:
     Journal.in_folder(tmp_path).close()
     assert (tmp_path / JOURNAL_FILE).stat().st_mode & 0o077 == 0
+
+
+def test_requests_are_told_one_by_one_with_the_wait_that_was_announced(journal: Journal) -> None:
+    journal.note_request("create", attempt_id="a-1", page_job_id="a", fault="status", wait_s=1.5)
+    note(journal, 2)
+    journal.note_request("list")
+    told = journal.received()
+    assert [each["operation"] for each in told] == ["create", "create", "list"]
+    assert [each["wait_s"] for each in told] == [1.5, None, None]
+    assert (told[0]["attempt_id"], told[0]["page_job_id"], told[0]["fault"]) == (
+        "a-1",
+        "a",
+        "status",
+    )
+    assert told[0]["at"] <= told[1]["at"] <= told[2]["at"]
+    journal.note_request("models")
+    assert [each["operation"] for each in journal.received()][3:] == ["models"]
+    journal.reset()
+    assert journal.received() == []
+
+
+def test_requests_of_an_older_journal_announced_no_wait(tmp_path: Path) -> None:
+    line = {"record": "request", "at": now(), "operation": "list", "attempt_id": None}
+    line |= {"page_job_id": None, "fault": None}
+    (tmp_path / JOURNAL_FILE).write_text(json.dumps(line) + "\n")
+    journal = Journal.in_folder(tmp_path)
+    assert [each["wait_s"] for each in journal.received()] == [None]
+    journal.close()

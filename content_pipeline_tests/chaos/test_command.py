@@ -1,0 +1,86 @@
+"""The command as a whole: real workers, a real kill, and exit statuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from content_pipeline.chaos.command import chaos
+from content_pipeline.chaos.plan import POISON_PAGES
+from content_pipeline.chaos.project import SITE, arena, names_of, path_of
+from content_pipeline.cli import main
+from content_pipeline.config import DAY_BUDGET_VARIABLE, HOME_VARIABLE, Project
+from content_pipeline.postgres.urls import VARIABLE
+from content_pipeline.sandbox.supervisor import provider_status
+from content_pipeline.site_files import load_site
+
+PAGES = 25
+
+
+def test_one_kill_amid_faults_breaks_no_promise(tmp_path: Path) -> None:
+    file = tmp_path / "verdict.json"
+    options = ["--pages", str(PAGES), "--seed", "1", "--kill-at", "0.3", "--json", str(file)]
+    done = CliRunner().invoke(chaos, options)
+    assert done.exit_code == 0, done.output
+    assert "every promise was kept" in done.output
+    verdict = json.loads(file.read_text())
+    assert verdict["broken_promises"] == []
+    assert verdict["pages_live"] == PAGES - POISON_PAGES
+    assert verdict["workers_killed"] >= 1
+    assert len(verdict["kills"]) == 1
+    assert verdict["faults"] > 0
+    assert verdict["billed"] >= verdict["pages_live"]
+    assert verdict["most_calls_per_poison_page"] == 1
+
+
+def test_a_plan_that_leaves_a_page_missing_is_told_by_the_exit_status(tmp_path: Path) -> None:
+    """A request that the provider refuses as too long waits for a person."""
+    plan = tmp_path / "plan.json"
+    rule = {"fault": {"kind": "status", "status": 400, "code": "context_length_exceeded"}}
+    plan.write_text(json.dumps({"rules": [rule | {"times": 1}]}))
+    done = CliRunner().invoke(chaos, ["--pages", "2", "--kill", "0", "--plan", str(plan)])
+    assert done.exit_code == 1, done.output
+    assert "broken: a page is missing" in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"rules": [{"fault": {"kind": "comet"}}]}', "rules.0.fault.kind"),
+        ("no json", "is no plan of faults"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused_before_anything_starts(
+    text: str, told: str, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(text)
+    done = CliRunner().invoke(main, ["chaos", "--plan", str(plan)])
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+def test_the_arena_is_a_world_of_its_own_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, "postgresql://nobody@127.0.0.1:1/production")
+    monkeypatch.setenv(DAY_BUDGET_VARIABLE, "0")
+    with arena(3, seed=4) as place:
+        assert VARIABLE not in place.variables
+        assert DAY_BUDGET_VARIABLE not in place.variables
+        assert place.variables[HOME_VARIABLE] == str(place.project.root)
+        site = load_site(Project(root=place.project.root).root / "arena/defs" / SITE / "defs.yaml")
+        assert site.settings.site == SITE
+        assert site.settings.generation.sandbox.seed == 4
+        assert place.sandbox.health()["settings"]["seed"] == 4
+        data_home = place.project.data_home
+        assert provider_status(data_home) is not None
+    assert provider_status(data_home) is None
+    assert not place.project.root.exists()
+
+
+def test_names_and_paths_go_together() -> None:
+    names = names_of(3)
+    assert list(names) == ["t00001", "t00002", "t00003"]
+    assert path_of(names["t00002"]) == "/harbour-00002/"
