@@ -69,10 +69,11 @@ class Step:
     max_output_tokens: int
     temperature: float | None
 
-    @property
-    def version(self) -> str:
-        """Identity of how this step is made."""
-        return digest(
+    version: str = field(init=False)
+    """Identity of how this step is made; derived once, since every page asks for it."""
+
+    def __post_init__(self) -> None:
+        version = digest(
             "step",
             self.template,
             SYSTEM_PROMPT,
@@ -81,6 +82,7 @@ class Step:
             self.max_output_tokens,
             self.temperature,
         )
+        object.__setattr__(self, "version", version)
 
     def key(self, prompt: str) -> str:
         """Identity of this step's answer to ``prompt``."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, text, update
+from sqlalchemy import Connection, Row, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -54,10 +54,18 @@ def wait_s(connection: Connection, route: str) -> float:
 
 
 def _read(connection: Connection, route: str) -> Row[Any] | None:
-    left = func.extract("epoch", routes.c.paused_until - func.clock_timestamp())
-    return connection.execute(
-        select(routes, func.coalesce(left, 0).label("pause_s")).where(routes.c.route == route)
-    ).one_or_none()
+    return connection.execute(_READ, {"of_route": route}).one_or_none()
+
+
+_OF_ROUTE = routes.c.route == bindparam("of_route")
+_PAUSE_S = func.coalesce(
+    func.extract("epoch", routes.c.paused_until - func.clock_timestamp()), 0
+).label("pause_s")
+_READ = select(routes, _PAUSE_S).where(_OF_ROUTE)
+_HOLD = select(routes).where(_OF_ROUTE).with_for_update()
+_HOLD_IF_LIMITED = (
+    select(routes).where(_OF_ROUTE, routes.c.call_limit < routes.c.most_calls).with_for_update()
+)
 
 
 def free_calls(connection: Connection, route: str, *, most_calls: int) -> int:
@@ -81,9 +89,7 @@ def free_calls(connection: Connection, route: str, *, most_calls: int) -> int:
 
 
 def _hold(connection: Connection, route: str) -> Row[Any] | None:
-    return connection.execute(
-        select(routes).where(routes.c.route == route).with_for_update()
-    ).one_or_none()
+    return connection.execute(_HOLD, {"of_route": route}).one_or_none()
 
 
 _IN_FLIGHT = text(
@@ -107,11 +113,7 @@ def in_flight(connection: Connection, route: str) -> int:
 
 def succeeded(connection: Connection, route: str) -> None:
     """A call went through: the limit may climb. Costs nothing while it is at its most."""
-    row = connection.execute(
-        select(routes)
-        .where(routes.c.route == route, routes.c.call_limit < routes.c.most_calls)
-        .with_for_update()
-    ).one_or_none()
+    row = connection.execute(_HOLD_IF_LIMITED, {"of_route": route}).one_or_none()
     if row is not None:
         _set_limit(connection, route, _limit(row).after_success())
 

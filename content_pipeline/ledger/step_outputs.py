@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.identity import digest
@@ -29,11 +29,7 @@ class StepOutput:
 
 def of_page(connection: Connection, page_id: str) -> list[StepOutput]:
     """All outputs of a page's jobs, newest first."""
-    rows = connection.execute(
-        select(step_outputs)
-        .where(step_outputs.c.page_id == page_id)
-        .order_by(step_outputs.c.created_at.desc())
-    )
+    rows = connection.execute(_OF_PAGE, {"of_page": page_id})
     return [
         StepOutput(
             page_job_id=row.page_job_id,
@@ -69,15 +65,22 @@ def take_over(connection: Connection, job: PageJob, outputs: Iterable[StepOutput
     """Make ``outputs``, of whichever page job, those of ``job``."""
     for found in outputs:
         connection.execute(
-            upsert(step_outputs)
-            .values(
-                page_job_id=job.page_job_id,
-                step=found.step,
-                page_id=job.page_id,
-                step_key=found.step_key,
-                attempt_id=found.attempt_id,
-                output=found.output,
-                output_hash=digest("output", found.output),
-            )
-            .on_conflict_do_nothing()
+            _TAKE_OVER,
+            {
+                "page_job_id": job.page_job_id,
+                "step": found.step,
+                "page_id": job.page_id,
+                "step_key": found.step_key,
+                "attempt_id": found.attempt_id,
+                "output": found.output,
+                "output_hash": digest("output", found.output),
+            },
         )
+
+
+_OF_PAGE = (
+    select(step_outputs)
+    .where(step_outputs.c.page_id == bindparam("of_page"))
+    .order_by(step_outputs.c.created_at.desc())
+)
+_TAKE_OVER = upsert(step_outputs).on_conflict_do_nothing()
