@@ -68,7 +68,6 @@ class Step:
     schema: Mapping[str, Any] = field(repr=False)
     max_output_tokens: int
     temperature: float | None
-
     version: str = field(init=False)
     """Identity of how this step is made; derived once, since every page asks for it."""
 

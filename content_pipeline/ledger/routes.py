@@ -5,12 +5,13 @@ be out at once. A route is one account at one provider, or one CMS. Whoever clai
 first, so the rule holds across processes and machines.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select, text, update
-from sqlalchemy.dialects.postgresql import Insert
+from sqlalchemy import Connection, Row, Text, any_, bindparam, func, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY, Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.failures import Failure, FailureClass
@@ -45,6 +46,11 @@ def obstacle(connection: Connection, route: str) -> Failure | None:
     return None
 
 
+def closed(connection: Connection, names: Collection[str]) -> frozenset[str]:
+    """Those of ``names`` that may not be called now."""
+    return frozenset(connection.execute(_CLOSED, {"names": list(names)}).scalars())
+
+
 def wait_s(connection: Connection, route: str) -> float:
     """For how long ``route`` may not be called; NEVER_S when only a person can open it."""
     found = obstacle(connection, route)
@@ -62,6 +68,11 @@ _PAUSE_S = func.coalesce(
     func.extract("epoch", routes.c.paused_until - func.clock_timestamp()), 0
 ).label("pause_s")
 _READ = select(routes, _PAUSE_S).where(_OF_ROUTE)
+_CLOSED = (
+    select(routes.c.route)
+    .where(routes.c.route == any_(bindparam("names", type_=ARRAY(Text))))
+    .where(routes.c.circuit_class.is_not(None) | (routes.c.paused_until > func.clock_timestamp()))
+)
 _HOLD = select(routes).where(_OF_ROUTE).with_for_update()
 _HOLD_IF_LIMITED = (
     select(routes).where(_OF_ROUTE, routes.c.call_limit < routes.c.most_calls).with_for_update()

@@ -158,11 +158,12 @@ def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]
         )
 
     with runtime.ledger.begin() as connection:
-        services = {Service.NONE}
-        if routes.obstacle(connection, runtime.cms_route) is None:
-            services.add(Service.CMS)
-        if routes.obstacle(connection, runtime.model_route) is None:
-            services.add(Service.ASK)
+        services = {Service.NONE, Service.CMS, Service.ASK}
+        closed = routes.closed(connection, (runtime.cms_route, runtime.model_route))
+        if runtime.cms_route in closed:
+            services.remove(Service.CMS)
+        if runtime.model_route in closed:
+            services.remove(Service.ASK)
         claims = claim(services, most)
         if Service.ASK in services and len(claims) < most:
             everywhere = runtime.site.generation.in_flight_everywhere
