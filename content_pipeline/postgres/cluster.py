@@ -100,7 +100,7 @@ def create_cluster(store: Store, binaries: Binaries, account: Account, owner: Ow
     try:
         _initdb(store, binaries, account, unfinished)
         _create_database(store, binaries, account, unfinished)
-    except BaseException:
+    except BaseException:  # boundary: clears away what is half made, then raises
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     unfinished.rename(store.data)

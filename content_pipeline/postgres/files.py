@@ -50,7 +50,7 @@ def write_file(path: Path, content: bytes, *, mode: int, owner: Owner | None) ->
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-    except BaseException:
+    except BaseException:  # boundary: clears away what is half made, then raises
         unfinished.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
