@@ -19,8 +19,9 @@ SEED = 11
 def test_workers_killed_at_random_moments_pay_and_write_every_page_once(
     start: Start, order: Order, sandbox: SandboxClient, ledger: Ledger
 ) -> None:
+    # Slow enough that no machine is done before the last kill: 60 pages, 4 at once, are 6 s.
     sandbox.set_settings(
-        INSTANT_PROVIDER.model_copy(update={"latency_median_s": 0.05, "latency_sigma": 0.5})
+        INSTANT_PROVIDER.model_copy(update={"latency_median_s": 0.4, "latency_sigma": 0.3})
     )
     draw = random.Random(SEED)
     killed = 0
