@@ -42,11 +42,6 @@ class Told:
     failures: dict[str, Failure]
 
     @property
-    def anything(self) -> bool:
-        """Whether any hook had to be told."""
-        return bool(self.answers or self.failures)
-
-    @property
     def complaint(self) -> str:
         """The failures in a sentence; empty without any."""
         told = [f"{kind}: {failure.message}" for kind, failure in self.failures.items()]

@@ -18,6 +18,7 @@ from content_pipeline.adapters.atomic_files import (
     WRITES_LOG,
     SiteFolder,
 )
+from content_pipeline.config import environment
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 
@@ -329,6 +330,8 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        if environment().get("REQUIRE_SERVICES") == "1":
+            pytest.fail("REQUIRE_SERVICES=1 wants a full disk, and no file system can be mounted")
         pytest.skip("mounting a file system is not possible here")
     yield disk
     # Lazily, so that the mount goes even when a failing test left a file of it open.
