@@ -19,10 +19,11 @@ from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
 from content_pipeline.config import Project, day_budget_usd, environment
+from content_pipeline.core.cms import CMS
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.ports import LanguageModel, PriceList, SiteHook
 from content_pipeline.ledger import migrate
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA

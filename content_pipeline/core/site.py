@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
 from content_pipeline.core.validation import ArticleRules
 
@@ -251,6 +252,9 @@ class SiteSettings(_Settings):
     budgets: Budgets = Budgets()
     retries: dict[FailureClass, RetryPolicy] = {}
     lane: LaneSettings = LaneSettings()
+    site_changes: Annotated[
+        ReactionPolicy, Field(description="what to do about pages that were changed on the site")
+    ] = ReactionPolicy()
 
     @field_validator("retries")
     @classmethod

@@ -6,7 +6,8 @@ from it, and reading the proved pages. Nothing is announced that does not stand 
 
 from sqlalchemy import Connection, Text, bindparam, case, func, insert, select, update
 
-from content_pipeline.core.ports import Document, ListedPage, RemotePage, SiteListing
+from content_pipeline.core.cms import Document, RemotePage
+from content_pipeline.core.ports import ListedPage, SiteListing
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import MOVES, PageJobState
 from content_pipeline.ledger.jobs import PageJob

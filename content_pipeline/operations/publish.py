@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from content_pipeline.core.cms import Document, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.ports import Document, PageLookUp, RemotePage, Verdict
-from content_pipeline.core.publishing import PublishAction, decide_publish, holds
+from content_pipeline.core.ports import Verdict
+from content_pipeline.core.publishing import PublishAction, PublishDecision, decide_publish, holds
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, drafts, effects, jobs, publications
@@ -76,26 +77,39 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
 def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
     wanted = this_try.document.marker
     look = look_at(this_try.runtime, job, job.remote_id)
-    decision = decide_publish(look, wanted=wanted, baseline=job.baseline)
+    decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
         case PublishAction.UNKNOWN:
             return _not_written(this_try, job, why_unknown(look))
         case PublishAction.CONFLICT:
             failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
             return _not_written(this_try, job, failure)
-        case PublishAction.SUPERSEDED:
+        case PublishAction.AWAIT:
+            return call_uncertain(this_try, job, not_shown_yet(decision), quiet_s(this_try.runtime))
+        case PublishAction.SUPERSEDED | PublishAction.LEAVE:
             return superseded(this_try, job, decision.reason)
         case PublishAction.CONFIRM:
             assert look.page is not None
             return prove(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
-            try:
-                written = _write(this_try, look.page)
-            except CallFailed as failed:
-                return _write_failed(this_try, job, failed.failure)
-            this_try.runtime.on_checkpoint("page_written")
             outcome = "created" if action is PublishAction.CREATE else "replaced"
-            return _read_back(this_try, job, written, outcome)
+            return _write(this_try, job, look.page, outcome)
+
+
+def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker) -> PublishDecision:
+    """What the look allows for the job's revision, by the site's policy."""
+    return decide_publish(
+        look,
+        wanted=wanted,
+        path=job.path,
+        baseline=job.baseline,
+        policy=runtime.site.site_changes,
+    )
+
+
+def not_shown_yet(decision: PublishDecision) -> Failure:
+    """The failure of a page that the CMS holds and no visitor sees yet."""
+    return Failure(failure_class=FailureClass.UNCERTAIN, message=decision.reason)
 
 
 def look_at(runtime: SiteRuntime, job: PageJob, remote_id: str | None) -> PageLookUp:
@@ -113,13 +127,40 @@ def why_unknown(look: PageLookUp) -> Failure:
     )
 
 
-def _write(this_try: PublishTry, seen: RemotePage | None) -> RemotePage:
+def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome: str) -> PageJob:
     """Invisible first where the CMS allows it: a lost create then leaves no public page."""
-    cms = this_try.runtime.cms
-    if seen is None and cms.capabilities.drafts:
-        seen = cms.create_draft(this_try.document)
-        this_try.runtime.on_checkpoint("draft_created")
-    return cms.publish(this_try.document, replacing=seen)
+    runtime, document = this_try.runtime, this_try.document
+    cms = runtime.cms
+    try:
+        if seen is None and cms.capabilities.drafts:
+            seen = cms.create_draft(document)
+            runtime.on_checkpoint("draft_created")
+            unfit = _unfit(runtime, seen, document)
+            if unfit is not None:
+                cms.remove(seen)
+                return _not_written(this_try, job, unfit)
+        written = cms.publish(document, replacing=seen)
+    except CallFailed as failed:
+        return _write_failed(this_try, job, failed.failure)
+    runtime.on_checkpoint("page_written")
+    return _read_back(this_try, job, written, outcome)
+
+
+def _unfit(runtime: SiteRuntime, draft: RemotePage, document: Document) -> Failure | None:
+    """Why a page that was just created must not become public."""
+    if draft.path != document.path:
+        return Failure(
+            failure_class=FailureClass.CONFLICT,
+            message=f"{document.path} is taken on the site: the CMS offered {draft.path} instead; "
+            "free the address or give the page another path",
+        )
+    if not draft.intact and not runtime.site.site_changes.accept_altered_text:
+        return Failure(
+            failure_class=FailureClass.TERMINAL,
+            message=f"the CMS altered the text it was sent for {document.path}; give its user the "
+            "right to unfiltered HTML, or set site_changes.accept_altered_text",
+        )
+    return None
 
 
 def _write_failed(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
@@ -187,7 +228,7 @@ def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome:
         return prove(this_try, job, page, outcome)
     failure = look.failure or Failure(
         failure_class=FailureClass.UNCERTAIN,
-        message=f"the CMS accepted revision {wanted.revision} but does not show it",
+        message=f"the CMS accepted revision {wanted.revision} but does not show it yet",
     )
     return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
 

@@ -7,8 +7,7 @@ what stays unknown goes to a person. There is no blind second write.
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import publish_key
-from content_pipeline.core.ports import PageLookUp
-from content_pipeline.core.publishing import PublishAction, decide_publish
+from content_pipeline.core.publishing import PublishAction
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, effects, jobs
 from content_pipeline.ledger.database import Lease
@@ -45,18 +44,20 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``publish_uncertain``: confirm, go back before the write, wait, or hand to a person."""
     this_try = _newest_try(runtime, job, lease)
     look = publish.look_at(runtime, job, job.remote_id)
-    decision = decide_publish(look, wanted=this_try.document.marker, baseline=job.baseline)
+    decision = publish.decide(runtime, job, look, this_try.document.marker)
     match decision.action:
         case PublishAction.CONFIRM:
             assert look.page is not None
             return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
-        case PublishAction.SUPERSEDED:
+        case PublishAction.AWAIT:
+            return _still_unknown(this_try, job, publish.not_shown_yet(decision))
+        case PublishAction.SUPERSEDED | PublishAction.LEAVE:
             return publish.superseded(this_try, job, decision.reason)
         case PublishAction.CONFLICT:
             failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
             return _to_person(this_try, job, failure)
         case PublishAction.UNKNOWN:
-            return _still_unknown(this_try, job, look)
+            return _still_unknown(this_try, job, publish.why_unknown(look))
         case PublishAction.CREATE | PublishAction.REPLACE:
             return _seen_absent(this_try, job)
 
@@ -92,8 +93,8 @@ def _seen_absent(this_try: PublishTry, job: PageJob) -> PageJob:
         return set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
 
 
-def _still_unknown(this_try: PublishTry, job: PageJob, look: PageLookUp) -> PageJob:
-    key, failure = this_try.effect_key, publish.why_unknown(look)
+def _still_unknown(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
+    key = this_try.effect_key
     with this_try.runtime.ledger.fenced(this_try.lease) as connection:
         asked = effects.looks(connection, key).unknown + 1
         if asked < UNKNOWN_LOOKS:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from content_pipeline.core.chain import Chain
-from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.cms import CMS
+from content_pipeline.core.ports import LanguageModel, PriceList, SiteHook
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps

@@ -22,7 +22,8 @@ from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.openai_chat import OpenAIChat
 from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import provider_profile
-from content_pipeline.core.ports import CMS, LanguageModel, SiteHook
+from content_pipeline.core.cms import CMS
+from content_pipeline.core.ports import LanguageModel, SiteHook
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime

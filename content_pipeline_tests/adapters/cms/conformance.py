@@ -16,16 +16,10 @@ from typing import Protocol
 
 import pytest
 
+from content_pipeline.core.cms import CMS, Document, PageLookUp, RemotePage, RemoteStatus
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.ports import (
-    CMS,
-    Document,
-    PageLookUp,
-    RemotePage,
-    RemoteStatus,
-    Verdict,
-)
+from content_pipeline.core.ports import Verdict
 from content_pipeline_tests.adapters.cms.documents import make_document
 
 RACERS = 16
@@ -225,7 +219,7 @@ def a_draft_is_not_visible_until_published(bench: Bench) -> None:
     _needs(capability=bench.cms.capabilities.drafts)
     document = _document(bench)
     draft = bench.cms.create_draft(document)
-    assert draft.status is RemoteStatus.DRAFT
+    assert draft.status is RemoteStatus.HIDDEN
     assert bench.visible(document.path) is None
     published = bench.cms.publish(document, replacing=draft)
     assert published.remote_id == draft.remote_id
