@@ -49,6 +49,15 @@ class FolderBench:
     def delete(self, path: str) -> None:
         shutil.rmtree(self.file(path).parent)
 
+    def trash(self, path: str) -> None:
+        raise AssertionError(f"{path}: a folder has no trash")
+
+    def hide(self, path: str) -> None:
+        raise AssertionError(f"{path}: a folder hides nothing")
+
+    def rename(self, path: str, to: str) -> None:
+        raise AssertionError(f"{path} to {to}: the path is the id")
+
     def visible(self, path: str) -> str | None:
         return self.file(path).read_text() if self.file(path).exists() else None
 
