@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.chain import Step
+from content_pipeline.core.chain import Step, StepRole
 from content_pipeline.core.money import Usage, input_token_bound
 from content_pipeline.core.ports import GenerationRequest
 from content_pipeline.core.prompts import SYSTEM_PROMPT, ask_again, render_prompt
@@ -35,6 +35,10 @@ class ChainPosition:
     def values(self) -> dict[str, Any]:
         """Step name → output."""
         return {name: found.output for name, found in self.outputs.items()}
+
+    def of_earlier_jobs(self, job: PageJob) -> list[StepOutput]:
+        """Those of ``outputs`` that other jobs of the page paid for."""
+        return [found for found in self.outputs.values() if found.page_job_id != job.page_job_id]
 
     def step_key(self, job: PageJob) -> str:
         """Identity of the question that ``step`` asks."""
@@ -107,5 +111,7 @@ def build_request(
 
 def most_usage(step: Step, prompt: str) -> Usage:
     """The most tokens that the call of ``step`` can come to."""
+    if step.role is StepRole.EMBEDDING:
+        return Usage(input_tokens=input_token_bound(prompt), output_tokens=0)
     sent = input_token_bound(SYSTEM_PROMPT, prompt, str(step.schema))
     return Usage(input_tokens=sent, cache_write_tokens=sent, output_tokens=step.max_output_tokens)

@@ -1,0 +1,96 @@
+"""Vectors of pages: those of accepted drafts, to which another page is compared.
+
+What belongs here: finding them. They are stored with the other outputs of steps. A vector counts
+for as long as its page job may be or become what visitors see; there is no second record of that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, and_, bindparam, func, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.schema import page_jobs, pages, step_outputs
+
+_ACCEPTED = (
+    PageJobState.READY_TO_PUBLISH,
+    PageJobState.PUBLISHING,
+    PageJobState.PUBLISH_UNCERTAIN,
+    PageJobState.PUBLISHED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageVector:
+    """The vector of a page's accepted draft."""
+
+    path: str
+    vector: bytes = field(repr=False)
+
+
+def one_at_a_time(connection: Connection, site: str) -> None:
+    """Until the transaction ends, nobody else accepts a draft of the site by its vector.
+
+    So of two pages that are validated at the same instant, one sees the other.
+    """
+    connection.execute(_LOCK, {"locked": f"similarity:{site}"})
+
+
+_LOCK = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("locked"), 0)))
+
+
+def of_job(connection: Connection, page_job_id: str) -> bytes | None:
+    """The vector of the job's newest draft."""
+    vector: bytes | None = connection.execute(_OF_JOB, {"of_job": page_job_id}).scalar_one_or_none()
+    return vector
+
+
+_OF_JOB = (
+    select(step_outputs.c.vector)
+    .where(step_outputs.c.page_job_id == bindparam("of_job"))
+    .where(step_outputs.c.vector.is_not(None))
+    .order_by(step_outputs.c.created_at.desc())
+    .limit(1)
+)
+
+
+def of_other_pages(
+    connection: Connection, job: PageJob, *, model_identity: str, size: int
+) -> Sequence[PageVector]:
+    """Accepted vectors of the site's other pages by the same model, ``size`` bytes long each.
+
+    A page whose newer draft is accepted and not live yet has two. Those of another length are made
+    another way: their pages are compared once they have a vector of this length.
+    """
+    rows = connection.execute(
+        _OF_OTHERS,
+        {"of_site": job.site, "but": job.page_id, "of_model": model_identity, "of_size": size},
+    )
+    return [PageVector(path=row.path, vector=row.vector) for row in rows]
+
+
+_OF_OTHERS = (
+    select(pages.c.path, step_outputs.c.vector)
+    .ext(distinct_on(page_jobs.c.page_job_id))
+    .select_from(
+        page_jobs.join(pages, pages.c.page_id == page_jobs.c.page_id).join(
+            step_outputs, step_outputs.c.page_job_id == page_jobs.c.page_job_id
+        )
+    )
+    .where(page_jobs.c.site == bindparam("of_site"), page_jobs.c.page_id != bindparam("but"))
+    .where(
+        or_(
+            page_jobs.c.state.in_(_ACCEPTED),
+            # waits for its CMS: one without an accepted draft has no revision
+            and_(
+                page_jobs.c.state == PageJobState.FAILED_RETRYABLE,
+                page_jobs.c.revision.is_not(None),
+            ),
+        )
+    )
+    .where(func.octet_length(step_outputs.c.vector) == bindparam("of_size"))
+    .where(step_outputs.c.output["model"].astext == bindparam("of_model"))
+    .order_by(page_jobs.c.page_job_id, step_outputs.c.created_at.desc())
+)
