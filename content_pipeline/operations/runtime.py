@@ -12,6 +12,7 @@ from content_pipeline.core.retries import RetryPolicy
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
+from content_pipeline.ledger.vectors import KnownVectors
 
 
 def _ignore(_checkpoint: str) -> None:
@@ -47,6 +48,8 @@ class SiteRuntime:
     """Held during each paid call: bounds the calls in flight of this process."""
     embeddings: EmbeddingModel | None = None
     """For chains with a step that embeds."""
+    known_vectors: KnownVectors = field(default_factory=KnownVectors, repr=False)
+    """Of the site's accepted pages, for comparing drafts with them."""
     day_usd: Decimal | None = None
     """What all sites of the ledger together may spend per UTC day; None: no such cap."""
     on_checkpoint: Callable[[str], None] = _ignore

@@ -26,10 +26,10 @@ def similarity_findings(
     vector = vectors.of_job(connection, job.page_job_id)
     if vector is None:
         return (Finding(rule=RULE, detail="the draft has no vector; have the page made anew"),)
-    others = vectors.of_other_pages(
+    others = vectors.accepted_elsewhere(
         connection, job, model_identity=step.model_identity, size=len(vector)
     )
-    found = nearest(vector, [other.vector for other in others])
+    found = nearest(vector, runtime.known_vectors.of(connection, others))
     if found is None or found[1] <= limit:
         return ()
     return (Finding(rule=RULE, detail=_told(others[found[0]].path, found[1], limit)),)

@@ -15,7 +15,7 @@ def upgrade() -> None:
     op.add_column(
         "step_outputs", sa.Column("vector", sa.LargeBinary(), nullable=True), schema=SCHEMA
     )
-    # Random bits do not get shorter: trying to cost 30 % of storing one.
+    # The bits of a vector do not get shorter by compressing them, so it is not tried.
     op.execute(f"ALTER TABLE {SCHEMA}.step_outputs ALTER COLUMN vector SET STORAGE EXTERNAL")
 
 
