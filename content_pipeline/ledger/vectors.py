@@ -1,7 +1,8 @@
 """Vectors of pages: those of accepted drafts, to which another page is compared.
 
-What belongs here: finding and reading them. They are stored with the other outputs of steps. A vector counts
-for as long as its page job may be or become what visitors see; there is no second record of that.
+What belongs here: finding and reading them. They are stored with the other outputs of steps. A
+vector counts for as long as its page job may be or become what visitors see; there is no second
+record of that.
 """
 
 from collections.abc import Sequence
