@@ -49,7 +49,9 @@ def take_answer(
     it. An answer that stays unreadable when the provider itself hands it out is a useless one.
     ``asked``: where the chain stood at the call, when the caller has just looked.
     """
-    before = asked or position(runtime, job)
+    # Whether the site's file has changed since the question, of which nobody knows it any more.
+    outdated = asked is None and job.generation_version != runtime.generation_version
+    before = asked or position(runtime, job, by_itself=outdated)
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
     step = before.step
     reading = read(runtime, step.name, raw)
@@ -67,7 +69,7 @@ def take_answer(
             connection,
             job,
             step=step.name,
-            step_key=before.step_key(job),
+            step_key=_key_for_nobody(attempt_id) if outdated else before.step_key(job),
             attempt_id=attempt_id,
             output=output,
             vector=reading.vector,
@@ -89,6 +91,14 @@ def take_answer(
     else:
         runtime.on_checkpoint("draft_stored")
     return job
+
+
+def _key_for_nobody(attempt_id: str) -> str:
+    """Under which no other page job finds an answer.
+
+    An answer to an earlier prompt, found after a crash, was once taken over as one to the new.
+    """
+    return digest("answer to an earlier way of generating", attempt_id)
 
 
 def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosition) -> PageJob:

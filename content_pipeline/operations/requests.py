@@ -46,13 +46,13 @@ class ChainPosition:
         return _key(self.step, self.prompt, job)
 
 
-def position(runtime: SiteRuntime, job: PageJob) -> ChainPosition:
-    """Where ``job`` stands in its chain."""
+def position(runtime: SiteRuntime, job: PageJob, *, by_itself: bool = False) -> ChainPosition:
+    """Where ``job`` stands in its chain; ``by_itself``: without what other jobs have paid for."""
     with runtime.ledger.begin() as connection:
         stored = step_outputs.of_page(connection, job.page_id)
         findings = _findings(connection, job)
     own = {found.step: found for found in stored if found.page_job_id == job.page_job_id}
-    by_key = {found.step_key: found for found in reversed(stored)}
+    by_key = {} if by_itself else {found.step_key: found for found in reversed(stored)}
     outputs: dict[str, StepOutput] = {}
     for step in runtime.chain.steps:
         prompt = _prompt(runtime, job, step, outputs)
