@@ -26,6 +26,7 @@ from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
 from content_pipeline.ledger import migrate
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
+from content_pipeline.ledger.spend import Caps
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
@@ -64,13 +65,13 @@ def open_site(
     """Everything that work on ``site`` needs. ``purpose`` names the process in the records.
 
     Starts the sandbox provider when the site uses it. Raises ConfigurationError for a missing key
-    and UnknownPrice for a model without a price, before anything is spent.
+    or a cap that no call could ever keep, and UnknownPrice for a model without a price, before
+    anything is spent.
     """
     settings = site.settings
     profile = provider_profile(settings.generation.provider)
     prices = _prices(site, profile)
-    for step in site.chain.steps:
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=1))
+    _refuse_hopeless_caps(site, prices)
     cms, hooks = _folder_site(site, project)
     return SiteRuntime(
         site=settings,
@@ -126,6 +127,33 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
         if price is not None
     }
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
+
+
+def _refuse_hopeless_caps(site: Site, prices: PriceList) -> None:
+    """Refuse a cap below the price of the longest output alone: under it no page is ever made."""
+    budgets = site.settings.budgets
+    caps = {"page_usd": budgets.page_usd, "site_day_usd": budgets.site_day_usd}
+    for step in site.chain.steps:
+        least = Usage(input_tokens=1, output_tokens=step.max_output_tokens)
+        usd = prices.cost(step.model, least)
+        for name, cap in caps.items():
+            if usd > cap:
+                raise ConfigurationError(
+                    f"{site.file}: budgets.{name} is ${cap:f}, and one call of step {step.name!r} "
+                    f"could cost ${usd:f} for its max_output_tokens ({step.max_output_tokens:,}) "
+                    f"alone, so no page could ever be made; raise budgets.{name} or lower "
+                    "max_output_tokens"
+                )
+
+
+def caps_of(site: Site) -> Caps:
+    """The dollars that the site's calls must not pass."""
+    budgets = site.settings.budgets
+    return Caps(
+        page_usd=budgets.page_usd,
+        site_day_usd=budgets.site_day_usd,
+        global_day_usd=day_budget_usd(),
+    )
 
 
 def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:

@@ -14,12 +14,12 @@ import pytest
 from sqlalchemy import func, select, text
 
 from content_pipeline.config import DAY_BUDGET_VARIABLE
-from content_pipeline.core.errors import BudgetExhausted
+from content_pipeline.core.errors import BudgetExhausted, PageBudgetExhausted
 from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import budgets
 from content_pipeline.ledger.schema import spend as spend_rows
-from content_pipeline.ledger.spend import Caps, PageBudgetExhausted
+from content_pipeline.ledger.spend import Caps
 from content_pipeline_tests.ledger.conftest import MakeDatabase
 from content_pipeline_tests.ledger.racing import Order, race
 from content_pipeline_tests.ledger.wanting import current_job, leased, reserved, wanted

@@ -109,12 +109,12 @@ def test_a_renewed_lease_outlives_its_first_time(ledger: Ledger, site_name: str)
     wanted(ledger, site_name, rows_of(1))
     (held,) = claimed(ledger, Selection(site=site_name), lease_s=0.2)
     with ledger.begin() as connection:
-        assert leases.renew(connection, [held.lease], 30) == {held.lease.token}
+        assert leases.renew(connection, [held.lease], 30, longest_hold_s=600) == {held.lease.token}
     with ledger.begin() as connection:
         connection.execute(func.pg_sleep(0.25).select())
     assert claimed(ledger, Selection(site=site_name)) == []
     with ledger.begin() as connection:
-        assert leases.renew(connection, [], 30) == frozenset()
+        assert leases.renew(connection, [], 30, longest_hold_s=600) == frozenset()
 
 
 def test_a_lease_let_go_is_free_at_once(ledger: Ledger, site_name: str) -> None:

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from content_pipeline.core.errors import BudgetExhausted
+from content_pipeline.core.errors import BudgetExhausted, PageBudgetExhausted
 from content_pipeline.core.states import MOVES, PageJobState
 from content_pipeline.ledger import attempts, spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, budgets
 from content_pipeline.ledger.schema import spend as spend_rows
-from content_pipeline.ledger.spend import Caps, PageBudgetExhausted
+from content_pipeline.ledger.spend import Caps
 from content_pipeline_tests.ledger.wanting import (
     AMPLE,
     job_in,
