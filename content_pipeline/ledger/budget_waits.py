@@ -26,26 +26,28 @@ def note(connection: Connection, page_job_id: str, usd: Decimal) -> None:
     )
 
 
-# In the order of claiming, as far as the room goes; a job that another transaction holds is moving
-# anyway. Some may ask for more than is left once they are at it, and then they wait again.
+# In the order of claiming, as far as the room goes, which those that are due already have first. A
+# job that another transaction holds is moving anyway. Should a page find less room than there was,
+# it waits again.
 _WAKE = text(
     f"""
     WITH waiting AS (
-        SELECT page_job_id, waits_for_usd, priority, next_attempt_at
+        SELECT page_job_id, waits_for_usd, priority, next_attempt_at,
+               next_attempt_at > now() AS still_waits
         FROM {SCHEMA}.page_jobs
         WHERE site = :site AND state = '{PageJobState.FAILED_RETRYABLE}'
-          AND failure_class = '{FailureClass.BUDGET}' AND next_attempt_at > clock_timestamp()
+          AND failure_class = '{FailureClass.BUDGET}'
           AND (CAST(:topics AS text[]) IS NULL OR topic_key = ANY(CAST(:topics AS text[])))
           AND waits_for_usd <= :room_usd
         ORDER BY page_job_id FOR UPDATE SKIP LOCKED
     ), lined_up AS (
-        SELECT page_job_id,
+        SELECT page_job_id, still_waits,
                sum(waits_for_usd) OVER (
-                   ORDER BY priority DESC, next_attempt_at, page_job_id) AS needed_usd
+                   ORDER BY still_waits, priority DESC, next_attempt_at, page_job_id) AS needed_usd
         FROM waiting
     )
-    UPDATE {SCHEMA}.page_jobs j SET next_attempt_at = clock_timestamp() FROM lined_up l
-    WHERE j.page_job_id = l.page_job_id AND l.needed_usd <= :room_usd
+    UPDATE {SCHEMA}.page_jobs j SET next_attempt_at = now() FROM lined_up l
+    WHERE j.page_job_id = l.page_job_id AND l.still_waits AND l.needed_usd <= :room_usd
     """  # noqa: S608 - only our own constants are put in
 ).bindparams(
     bindparam("topics", type_=ARRAY(Text)),
