@@ -140,11 +140,11 @@ def claim_due(
 
 _RENEW = text(
     f"""
-    UPDATE {SCHEMA}.leases l SET expires_at = clock_timestamp() + make_interval(secs => :lease_s)
+    UPDATE {SCHEMA}.leases SET expires_at = clock_timestamp() + make_interval(secs => :lease_s)
     WHERE token = ANY(:tokens) AND expires_at > clock_timestamp()
       AND greatest(acquired_at, (
               SELECT max(j.updated_at) FROM {SCHEMA}.page_jobs j
-              WHERE j.page_id = substr(l.resource, 6) AND j.state IN ({_WORKABLE})
+              WHERE j.page_id = substr(leases.resource, 6) AND j.state IN ({_WORKABLE})
           )) > clock_timestamp() - make_interval(secs => :longest_hold_s)
     RETURNING token
     """  # noqa: S608 - only our own constants are put in
