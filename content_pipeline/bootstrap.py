@@ -23,7 +23,7 @@ from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
-from content_pipeline.ledger import migrate
+from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.ledger.spend import Caps
@@ -148,12 +148,7 @@ def _refuse_hopeless_caps(site: Site, prices: PriceList) -> None:
 
 def caps_of(site: Site) -> Caps:
     """The dollars that the site's calls must not pass."""
-    budgets = site.settings.budgets
-    return Caps(
-        page_usd=budgets.page_usd,
-        site_day_usd=budgets.site_day_usd,
-        global_day_usd=day_budget_usd(),
-    )
+    return spend.caps_of(site.settings.budgets, day_budget_usd())
 
 
 def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:

@@ -14,6 +14,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.errors import BudgetExhausted, CapTooSmall, PageBudgetExhausted
 from content_pipeline.core.money import round_usd
+from content_pipeline.core.site import Budgets
 from content_pipeline.ledger.schema import (
     AttemptKind,
     AttemptState,
@@ -32,6 +33,13 @@ class Caps:
     site_day_usd: Decimal
     global_day_usd: Decimal | None = None
     """For all sites of the ledger together; None: no such cap."""
+
+
+def caps_of(budgets: Budgets, day_usd: Decimal | None) -> Caps:
+    """A site's own caps, and the one that all sites share."""
+    return Caps(
+        page_usd=budgets.page_usd, site_day_usd=budgets.site_day_usd, global_day_usd=day_usd
+    )
 
 
 def reserve(

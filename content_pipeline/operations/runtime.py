@@ -8,6 +8,7 @@ from decimal import Decimal
 from content_pipeline.core.chain import Chain
 from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
 from content_pipeline.core.site import SiteSettings
+from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
 
@@ -51,9 +52,4 @@ class SiteRuntime:
     @property
     def caps(self) -> Caps:
         """The dollars that this site's calls must not pass."""
-        budgets = self.site.budgets
-        return Caps(
-            page_usd=budgets.page_usd,
-            site_day_usd=budgets.site_day_usd,
-            global_day_usd=self.day_usd,
-        )
+        return spend.caps_of(self.site.budgets, self.day_usd)
