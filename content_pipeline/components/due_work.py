@@ -8,8 +8,8 @@ this job; as a backfill they were 167.
 import dagster as dg
 from sqlalchemy import Connection
 
-from content_pipeline.bootstrap import cms_route, model_route
-from content_pipeline.components.dagster_private import PRIORITY_TAG
+from content_pipeline.bootstrap import caps_of, cms_route, model_route
+from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, PRIORITY_TAG
 from content_pipeline.components.interruption import interruptible
 from content_pipeline.components.page_work import end_run, work_on
 from content_pipeline.components.site_assets import SiteAssets
@@ -19,7 +19,7 @@ from content_pipeline.components.site_at_work import (
     site_at_work,
 )
 from content_pipeline.components.topics_asset import unregistered
-from content_pipeline.ledger import intake, leases, routes
+from content_pipeline.ledger import budget_waits, intake, leases, routes
 from content_pipeline.ledger.leases import Outlook, Selection
 from content_pipeline.site_files import Site
 
@@ -70,7 +70,11 @@ def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
         name=f"{assets.name}_due_work",
         description="Goes on with every page of the site that is due now, whoever asked for it.",
         executor_def=dg.in_process_executor,
-        tags={RUN_TAG: assets.name, PRIORITY_TAG: PRIORITY},
+        tags={
+            RUN_TAG: assets.name,
+            PRIORITY_TAG: PRIORITY,
+            MAX_RUNTIME_SECONDS_TAG: assets.run_limit,
+        },
     )
     def due_work() -> None:
         work_on_due_pages()
@@ -96,6 +100,9 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
         if context.instance.get_runs_count(at_work):
             return dg.SkipReason("A run is at it.")
         with opened_ledger() as ledger, ledger.begin() as connection:
+            # A cap may have been raised since they began to wait.
+            everything = Selection(site=assets.name)
+            budget_waits.wake(connection, everything, caps_of(assets.site))
             outlook = _outlook(connection, assets.site)
         if outlook.wait_s is None:
             return dg.SkipReason("Every page is done, failed or stopped.")

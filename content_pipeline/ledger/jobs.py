@@ -30,7 +30,7 @@ from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.publishing import OFF_THE_SITE, Baseline
 from content_pipeline.core.states import FINAL, MOVES, PageJobState
-from content_pipeline.ledger import revisions, spend
+from content_pipeline.ledger import deadlines, revisions, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import (
     TopicStatus,
@@ -346,6 +346,7 @@ def move_resting(
             cancel_reason=None,
             finished_at=None,
             next_attempt_at=func.clock_timestamp(),
+            deadline_at=deadlines.from_now(page_jobs.c.site),
             updated_at=func.clock_timestamp(),
         )
     )

@@ -67,6 +67,8 @@ class PageReport:
     failure_class: FailureClass | None
     failure_message: str | None
     next_attempt_at: datetime
+    deadline_at: datetime
+    """Nothing is tried again after this."""
     generation_version: str
     input_hash: str
     owner: str
@@ -172,6 +174,7 @@ def _page_report(row: RowMapping, own_attempts: Sequence[AttemptReport]) -> Page
         failure_class=FailureClass(row["failure_class"]) if row["failure_class"] else None,
         failure_message=row["failure_message"],
         next_attempt_at=row["next_attempt_at"],
+        deadline_at=row["deadline_at"],
         generation_version=row["generation_version"],
         input_hash=row["input_hash"],
         owner=row["owner"],

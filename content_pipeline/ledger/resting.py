@@ -8,6 +8,7 @@ are woken by ``jobs.move_resting``.
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, update
 
 from content_pipeline.core.states import FINAL, MOVES, WORKABLE, PageJobState
+from content_pipeline.ledger import deadlines
 from content_pipeline.ledger.schema import TopicStatus, page_jobs, topics, transitions
 
 
@@ -82,6 +83,7 @@ def _set_in_motion(
     ).scalar_one_or_none()
     if sequence is None:
         return False
+    deadlines.renew(connection, [page_job_id])
     connection.execute(
         insert(transitions).values(
             page_job_id=page_job_id,

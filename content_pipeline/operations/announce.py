@@ -9,7 +9,7 @@ import time
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import SiteListing
-from content_pipeline.core.retries import RetryAfter, decide
+from content_pipeline.core.retries import LONGEST_WAIT_S, RetryAfter, decide
 from content_pipeline.ledger import effects, publications
 from content_pipeline.ledger.effects import SiteEffect
 from content_pipeline.ledger.schema import EffectState
@@ -80,11 +80,14 @@ def _tell(runtime: SiteRuntime, effect: SiteEffect, listing: SiteListing) -> Fai
 
 
 def _not_told(runtime: SiteRuntime, effect: SiteEffect, failure: Failure) -> Failure:
+    """Tell it again later. It is no page's, so no deadline ends it but the longest wait of any."""
     decision = decide(
         failure,
         failed_attempts=effect.attempts,
         policies=runtime.site.retries,
         jitter=runtime.random(),
+        failing_for_s=0,
+        page_left_s=LONGEST_WAIT_S,
     )
     with runtime.ledger.begin() as connection:
         if isinstance(decision, RetryAfter):

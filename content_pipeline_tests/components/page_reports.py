@@ -47,6 +47,7 @@ def page(state: PageJobState, **changes: Any) -> PageReport:
         "failure_class": None,
         "failure_message": None,
         "next_attempt_at": NOON,
+        "deadline_at": NOON,
         "generation_version": "v1",
         "input_hash": "i1",
         "owner": "town team",
