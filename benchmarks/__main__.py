@@ -8,12 +8,13 @@ from types import FrameType
 
 from rich.console import Console
 
+from benchmarks.cap import bench_cap
 from benchmarks.fresh import bench_fresh
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
 
-NAMES = ("lane", "ledger", "rerun")
+NAMES = ("cap", "lane", "ledger", "rerun")
 
 
 def main() -> None:
@@ -36,6 +37,8 @@ def main() -> None:
 
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
+    if "cap" in names:
+        bench_cap(console)
     if "ledger" in names:
         bench_ledger(console, pages=asked.pages, rounds=asked.rounds)
     if "lane" in names:
