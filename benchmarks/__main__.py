@@ -13,8 +13,9 @@ from benchmarks.fresh import bench_fresh
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
+from benchmarks.waiting import bench_waiting
 
-NAMES = ("cap", "lane", "ledger", "rerun")
+NAMES = ("cap", "lane", "ledger", "rerun", "waiting")
 
 
 def main() -> None:
@@ -45,6 +46,8 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         bench_lane(console, pages=asked.pages, rounds=asked.rounds)
     if "rerun" in names:
         bench_rerun(console, pages=asked.pages)
+    if "waiting" in names:
+        bench_waiting(console)
     if asked.fresh:
         bench_fresh(console)
 

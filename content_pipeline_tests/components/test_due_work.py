@@ -10,10 +10,12 @@ from content_pipeline.bootstrap import model_route
 from content_pipeline.components import due_work
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import routes
+from content_pipeline.ledger import jobs, reports, routes
 from content_pipeline_tests.components.conftest import (
+    FOR_LONG,
     MakeSite,
     TownSite,
+    faulty,
     rows_of,
     throttled,
 )
@@ -89,6 +91,26 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     site.materialize(*Stage, pages="t01")
     said = told(tick(site, "due_work_sensor"))
     assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
+
+
+def test_pages_whose_time_has_come_among_many_that_wait_are_one_run_and_looking_sends_nothing(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(12), retries=FOR_LONG)
+    site.set_faults(*(faulty(row["name"]) for row in rows_of(12)))
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    assert site.run_job(name).success
+    calls = len(site.provider.requests())
+    assert told(tick(site, "due_work_sensor")).startswith("12 pages wait; the first is due in ")
+    with site.ledger.begin() as connection:
+        pages = reports.page_reports(connection, site.assets.name)
+        for page in pages[:5]:
+            jobs.postpone(connection, jobs.load(connection, page.page_job_id), wait_s=0)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert len(site.provider.requests()) == calls == 12
+    site.set_faults()
+    assert site.tags_of(site.run_job(name))["pages/published"] == "5"
 
 
 def test_no_run_is_asked_for_while_only_a_person_can_help(make_site: MakeSite) -> None:
