@@ -9,21 +9,25 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, or_, select
+from sqlalchemy import Connection, RowMapping, func, insert, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core import identity
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
-from content_pipeline.ledger import regenerations
+from content_pipeline.ledger import planner, regenerations, row_numbers
 from content_pipeline.ledger.jobs import move_resting
-from content_pipeline.ledger.refused import Refused, refusal_of, refused_row
+from content_pipeline.ledger.refused import (
+    Refused,
+    note_rejected_rows,
+    refusal_of,
+    refused_row,
+)
 from content_pipeline.ledger.schema import (
     TopicStatus,
     page_jobs,
     pages,
-    rejected_rows,
     sites,
     topics,
     transitions,
@@ -83,15 +87,18 @@ def take_in(
                 Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
             )
     if only is None:
-        _note_rejected_rows(connection, site, rejected)
+        note_rejected_rows(connection, site, rejected)
     else:
         accepted = [(number, topic) for number, topic in accepted if topic.key in only]
         refused = [item for item in refused if item.key in only]
     wanted = _want(connection, request, accepted, known)
-    _refuse(connection, request, refused, known)
-    keys = [topic.key for _, topic in accepted] + [item.key for item in refused]
+    new_refusals = _refuse(connection, request, refused, known)
+    numbers = {topic.key: number for number, topic in accepted}
+    numbers |= {item.key: item.row_number for item in refused}
+    row_numbers.keep(connection, site, numbers, known)
+    planner.learn_of(connection, wanted + new_refusals)
     return Intake(
-        topic_keys=tuple(keys),
+        topic_keys=tuple(numbers),
         wanted=wanted,
         unchanged=len(accepted) - wanted,
         rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
@@ -126,7 +133,13 @@ def _one_at_a_time(connection: Connection, request: Request) -> None:
 
 def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
     rows = connection.execute(
-        select(topics.c.topic_key, topics.c.current_job_id, pages.c.path, page_jobs.c.state)
+        select(
+            topics.c.topic_key,
+            topics.c.row_number,
+            topics.c.current_job_id,
+            pages.c.path,
+            page_jobs.c.state,
+        )
         .outerjoin(pages, pages.c.page_id == topics.c.page_id)
         .outerjoin(page_jobs, page_jobs.c.page_job_id == topics.c.current_job_id)
         .where(topics.c.site == site)
@@ -137,25 +150,6 @@ def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
 def _path_owners(connection: Connection, site: str) -> dict[str, str]:
     rows = connection.execute(select(pages.c.path, pages.c.topic_key).where(pages.c.site == site))
     return {row.path: row.topic_key for row in rows}
-
-
-def _note_rejected_rows(connection: Connection, site: str, rejected: Sequence[RejectedRow]) -> None:
-    messages = {row.row_number: row.message for row in rejected if row.key is None}
-    known = connection.execute(
-        select(rejected_rows.c.row_number, rejected_rows.c.message).where(
-            rejected_rows.c.site == site
-        )
-    )
-    if messages == {row.row_number: row.message for row in known}:
-        return
-    connection.execute(delete(rejected_rows).where(rejected_rows.c.site == site))
-    for batch in _batches(
-        [
-            {"site": site, "row_number": number, "message": message}
-            for number, message in messages.items()
-        ]
-    ):
-        connection.execute(insert(rejected_rows), batch)
 
 
 def _want(
@@ -235,8 +229,8 @@ def _refuse(
     request: Request,
     refused: Sequence[Refused],
     known: Mapping[str, RowMapping],
-) -> None:
-    """Keep each refused topic as a failed page job that says why."""
+) -> int:
+    """Keep each refused topic as a failed page job that says why; how many are new."""
     site = request.site.site
     new: list[tuple[Refused, str, str]] = []
     for item in refused:
@@ -279,6 +273,7 @@ def _refuse(
         worker=request.requested_by,
         finished=True,
     )
+    return len(new)
 
 
 def _job_values(request: Request, topic_key: str, job_id: str, input_hash: str) -> dict[str, Any]:
