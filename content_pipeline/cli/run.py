@@ -70,7 +70,7 @@ def _work(
             if settled.state in FINAL:
                 done.add(settled.topic_key)
                 progress.update(task, completed=len(done))
-    announced = announce(runtime)
+    announced = announce(runtime, even_given_up=True)
     with runtime.ledger.begin() as connection:
         found = overview.site_status(connection, site.settings.site)
         return RunSummary(
@@ -79,7 +79,7 @@ def _work(
             reused=frozenset(already_published),
             rejected_rows=found.rejected_rows,
             work=overview.work_of(connection, runtime.worker),
-            announced=tuple(announced),
+            announced=announced,
             untold=found.pending_announcements,
             closed_routes=_closed_routes(connection, runtime),
             look_at=str(published_folder(site, project) / "index.html"),

@@ -384,6 +384,23 @@ def test_an_announcement_that_fails_is_told_and_made_up_for(make_site: MakeSite)
     assert site.sitemap() == ["/aarau-0/"]
 
 
+def test_an_announcement_that_was_given_up_is_tried_again_by_the_next_run(
+    make_site: MakeSite, workshop: Workshop
+) -> None:
+    site = make_site(towns(1), retries={"storage": {"attempts": 1}})
+    (site.public / "sitemap.xml" / "x").mkdir(parents=True)
+    for _ in range(2):
+        blocked = site.run()
+        assert (blocked.status, blocked.row("sitemap")[1][:8]) == (1, "failed: ")
+    told = workshop.cli("status", "--site", site.name).out
+    assert re.search(r"announcements failed\W+1\W", told)
+
+    shutil.rmtree(site.public / "sitemap.xml")
+    assert site.run().status == 0
+    assert site.sitemap() == ["/aarau-0/"]
+    assert "announcements failed" not in workshop.cli("status", "--site", site.name).out
+
+
 def test_an_announcement_that_waits_keeps_the_run_from_being_done(make_site: MakeSite) -> None:
     day_s = 86_400
     site = make_site(
