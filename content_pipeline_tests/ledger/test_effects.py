@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import RowMapping, func, update
+from sqlalchemy import RowMapping, func, text, update
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import publish_key
@@ -338,3 +338,23 @@ def test_it_is_known_when_an_announcement_can_be_taken(ledger: Ledger, site: str
     assert 490 < left <= 500
     give_up(ledger, effect)
     assert due_in(ledger, site) is None
+
+
+def test_pages_and_a_taker_lock_announcements_in_one_order(ledger: Ledger, site: str) -> None:
+    """A page that holds one kind and then wants another never waits for who waits for it.
+
+    ``sitemap`` was asked for first and lies first in the table, so a taker that took rows as they
+    lie held it while it waited for ``index_page``.
+    """
+    want(ledger, site, "sitemap")
+    want(ledger, site, "index_page")
+    with ThreadPoolExecutor(1) as pool:
+        with ledger.begin() as connection:
+            effects.want_for_site(connection, site, ("index_page",), "owner")
+            taking = pool.submit(take, ledger, site)
+            with pytest.raises(TimeoutError):
+                taking.result(timeout=0.5)
+            connection.execute(text("SET LOCAL lock_timeout = '5s'"))
+            effects.want_for_site(connection, site, ("sitemap",), "owner")
+        taken = taking.result(timeout=10)
+    assert [effect.kind for effect in taken] == ["index_page", "sitemap"]
