@@ -82,6 +82,19 @@ def test_a_page_nobody_knows_is_status_2(make_site: MakeSite, page: str) -> None
     assert f"the ledger has no page {page!r}; try `content-pipeline status`" in done.err
 
 
+def test_a_page_of_several_sites_is_asked_back(make_site: MakeSite, workshop: Workshop) -> None:
+    names = []
+    for _ in range(2):
+        site = make_site([towns(1)[0] | {"id": "twin"}])
+        assert site.run().status == 0
+        names.append(site.name)
+    unclear = workshop.cli("show", "twin")
+    assert (unclear.status, unclear.out) == (2, "")
+    assert "'twin' is a page of several sites; choose one with --site" in unclear.err
+    assert all(name in unclear.err for name in names)
+    assert workshop.cli("show", "twin", "--site", names[1]).status == 0
+
+
 def test_a_site_at_a_glance(make_site: MakeSite, workshop: Workshop) -> None:
     rows = towns(4)
     site = make_site([rows[0], rows[1], rows[2] | {"people": ""}, rows[3] | {"id": "a,b"}])
