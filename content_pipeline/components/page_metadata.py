@@ -149,6 +149,7 @@ def _identity(page: PageReport) -> Metadata:
 
 _LOG_COLUMNS = (
     ("kind", "string"),
+    ("step", "string"),
     ("number", "int"),
     ("state", "string"),
     ("error_class", "string"),
@@ -172,6 +173,7 @@ def _log(page: PageReport) -> Metadata:
 def _log_row(item: AttemptReport) -> dict[str, str | int | float]:
     return {
         "kind": item.kind.value,
+        "step": item.step,
         "number": item.number,
         "state": _state(item),
         "error_class": item.failure_class or "",
@@ -188,7 +190,7 @@ def _log_row(item: AttemptReport) -> dict[str, str | int | float]:
 
 def _timeline(page: PageReport) -> Metadata:
     """The attempts in few columns: Dagster shows a check's metadata in a narrow pane, by name."""
-    names = ("kind", "number", "state", "error_class", "usd", "started_at")
+    names = ("kind", "step", "number", "state", "error_class", "usd", "started_at")
     rows = [{name: _log_row(item)[name] for name in names} for item in page.attempts]
     columns = [column for column in _LOG_COLUMNS if column[0] in names]
     return {"timeline": table(columns, rows)} if rows else {}

@@ -34,6 +34,8 @@ class AttemptReport:
     """One attempt as people see it."""
 
     kind: AttemptKind
+    step: str
+    """Of the chain, for a paid call; ``publish`` for a publish."""
     number: int
     state: str
     failure_class: str | None
@@ -139,6 +141,7 @@ def _attempts_by_job(
         by_job[row.page_job_id].append(
             AttemptReport(
                 kind=AttemptKind(row.kind),
+                step=row.step,
                 number=row.number,
                 state=row.state,
                 failure_class=row.failure_class,

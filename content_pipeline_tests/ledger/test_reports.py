@@ -77,6 +77,20 @@ def test_pages_are_reported_in_table_order_with_their_attempts(ledger: Ledger, s
     assert found[0].usd == 0
 
 
+def test_an_attempt_says_which_step_it_was(ledger: Ledger, site: str) -> None:
+    job, lease = leased(ledger, site)
+    kinds = {"outline": AttemptKind.GENERATE, "article": AttemptKind.GENERATE}
+    for number, (step, kind) in enumerate([*kinds.items(), ("publish", AttemptKind.PUBLISH)], 1):
+        with ledger.fenced(lease) as connection:
+            opened = attempts.open_attempt(
+                connection, job, kind, number=number, worker="w", run_id=None, step=step
+            )
+            attempts.succeed(connection, opened, revision=None, output_hash="hash")
+    with ledger.begin() as connection:
+        (report,) = reports.page_reports(connection, site, ["t0"])
+    assert [item.step for item in report.attempts] == ["outline", "article", "publish"]
+
+
 def test_a_page_is_reported_as_its_current_job_stands(ledger: Ledger, site: str) -> None:
     job, lease = job_in(ledger, site, S.VALIDATING, "t2")
     moved(ledger, job, lease, S.FAILED_TERMINAL)
