@@ -45,7 +45,7 @@ def of_page(connection: Connection, page_id: str) -> list[StepOutput]:
 def store(
     connection: Connection, job: PageJob, *, step: str, step_key: str, attempt_id: str, output: Any
 ) -> None:
-    """Keep the output of ``step``; a second one for the same job and step changes nothing."""
+    """Keep the output of ``step``; a second one with the same key changes nothing."""
     take_over(
         connection,
         job,
