@@ -69,12 +69,13 @@ def _uncertain_part(usd: Decimal) -> str:
 
 def _attempts(page: PageReport) -> Table:
     table = plain_table(
-        "Attempts", "kind", "no", "state", "class", "tokens", "dollars", "s", "at", "note"
+        "Attempts", "kind", "step", "no", "state", "class", "tokens", "dollars", "s", "at", "note"
     )
     for item in page.attempts:
         note = item.failure_message or ("recovered by asking" if item.recovered else "")
         table.add_row(
             item.kind,
+            item.step,
             str(item.number),
             item.state,
             item.failure_class or "",

@@ -158,6 +158,9 @@ class ArticleSettings(_Settings):
         int,
         Field(ge=0, le=1, description="more drafts to pay for, with the findings, after a bad one"),
     ] = 0
+    preview: Annotated[
+        bool, Field(description="show the beginning of each draft and page in Dagster")
+    ] = False
 
     @model_validator(mode="after")
     def _known_facts(self) -> Self:

@@ -16,7 +16,7 @@ from content_pipeline.core import identity
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
-from content_pipeline.ledger import deadlines, regenerations
+from content_pipeline.ledger import deadlines, planner, regenerations, row_numbers
 from content_pipeline.ledger.jobs import move_resting
 from content_pipeline.ledger.refused import (
     Refused,
@@ -104,19 +104,19 @@ def take_in(
         refused = [item for item in refused if item.key in only]
     retired: tuple[str, ...] = ()
     if only is None:
+        present = {topic.key for _, topic in accepted} | {item.key for item in refused}
         retired = retire_absent(
-            connection,
-            site,
-            request.site.topics,
-            {topic.key for _, topic in accepted} | {item.key for item in refused},
-            worker=request.requested_by,
+            connection, site, request.site.topics, present, worker=request.requested_by
         )
     rolled_back = cause_of_refusal(connection, site, request.generation_version)
     wanted = 0 if rolled_back else _want(connection, request, accepted, known)
-    _refuse(connection, request, refused, known)
-    keys = [topic.key for _, topic in accepted] + [item.key for item in refused]
+    new_refusals = _refuse(connection, request, refused, known)
+    numbers = {topic.key: number for number, topic in accepted}
+    numbers |= {item.key: item.row_number for item in refused}
+    row_numbers.keep(connection, site, numbers, known)
+    planner.learn_of(connection, wanted + new_refusals)
     return Intake(
-        topic_keys=tuple(keys),
+        topic_keys=tuple(numbers),
         wanted=wanted,
         unchanged=len(accepted) - wanted,
         rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
@@ -157,6 +157,7 @@ def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
         select(
             topics.c.topic_key,
             topics.c.status,
+            topics.c.row_number,
             topics.c.current_job_id,
             pages.c.path,
             page_jobs.c.state,
@@ -251,8 +252,8 @@ def _refuse(
     request: Request,
     refused: Sequence[Refused],
     known: Mapping[str, RowMapping],
-) -> None:
-    """Keep each refused topic as a failed page job that says why."""
+) -> int:
+    """Keep each refused topic as a failed page job that says why; how many are new."""
     site = request.site.site
     new: list[tuple[Refused, str, str]] = []
     for item in refused:
@@ -295,6 +296,7 @@ def _refuse(
         ],
         finished=True,
     )
+    return len(new)
 
 
 def _job_values(request: Request, topic_key: str, job_id: str, input_hash: str) -> dict[str, Any]:

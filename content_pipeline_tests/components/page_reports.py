@@ -15,6 +15,7 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 def attempt(kind: AttemptKind = AttemptKind.GENERATE, **changes: Any) -> AttemptReport:
     values: dict[str, Any] = {
         "kind": kind,
+        "step": "article" if kind is AttemptKind.GENERATE else "publish",
         "number": 1,
         "state": "succeeded",
         "failure_class": None,

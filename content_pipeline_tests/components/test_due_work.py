@@ -5,16 +5,19 @@ The job at work is in ``test_mixed_run``.
 
 import dagster as dg
 import pytest
+from sqlalchemy import text
 
 from content_pipeline.bootstrap import model_route
 from content_pipeline.components import due_work
 from content_pipeline.config import DAY_BUDGET_VARIABLE
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import routes
+from content_pipeline.ledger import jobs, reports, routes
 from content_pipeline_tests.components.conftest import (
+    FOR_LONG,
     MakeSite,
     TownSite,
+    faulty,
     rows_of,
     throttled,
 )
@@ -97,6 +100,54 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     site.materialize(*Stage, pages="t01")
     said = told(tick(site, "due_work_sensor"))
     assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
+
+
+def test_pages_whose_time_has_come_among_many_that_wait_are_one_run_and_looking_sends_nothing(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(12), retries=FOR_LONG)
+    site.set_faults(*(faulty(row["name"]) for row in rows_of(12)))
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    assert site.run_job(name).success
+    calls = len(site.provider.requests())
+    assert told(tick(site, "due_work_sensor")).startswith("12 pages wait; the first is due in ")
+    with site.ledger.begin() as connection:
+        pages = reports.page_reports(connection, site.assets.name)
+        for page in pages[:5]:
+            jobs.postpone(connection, jobs.load(connection, page.page_job_id), wait_s=0)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert len(site.provider.requests()) == calls == 12
+    site.set_faults()
+    assert site.tags_of(site.run_job(name))["pages/published"] == "5"
+
+
+def test_an_announcement_that_waits_is_due_work_though_every_page_is_done(
+    make_site: MakeSite,
+) -> None:
+    storage = {"attempts": 9, "first_wait_s": 500_000, "max_wait_s": 500_000}
+    site = make_site(rows_of(1), retries={"storage": storage})
+    sitemap = site.project.root / "public" / site.assets.name / "sitemap.xml"
+    sitemap.mkdir(parents=True)
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    assert not site.run_job(name).success
+    said = told(tick(site, "due_work_sensor"))
+    assert said.startswith("Every page is done, failed or stopped. An announcement is due in ")
+
+    sitemap.rmdir()
+    with site.ledger.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE content_pipeline.effects SET next_attempt_at = now() "
+                "WHERE site = :site AND state = 'pending'"
+            ),
+            {"site": site.assets.name},
+        )
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert site.run_job(name).success
+    assert sitemap.read_text().count("<url>") == 1
+    assert told(tick(site, "due_work_sensor")) == "Every page is done, failed or stopped."
 
 
 def test_no_run_is_asked_for_while_only_a_person_can_help(make_site: MakeSite) -> None:

@@ -27,7 +27,6 @@ from content_pipeline_tests.operations.small_site import rows_of
 
 USD = Decimal
 RACERS = 32
-PROCESSES = 16
 ROOT = Path(__file__).parents[2]
 
 
@@ -231,8 +230,9 @@ def test_thirty_two_threads_use_it_up_and_never_pass_it(own_ledger: Ledger) -> N
     assert_kept_and_used(own_ledger, sum(made), seen, order)
 
 
-def test_sixteen_processes_use_it_up_and_never_pass_it(own_ledger: Ledger) -> None:
-    order = order_for(own_ledger, PROCESSES)
+@pytest.mark.parametrize("processes", [16, 64])
+def test_many_processes_use_it_up_and_never_pass_it(processes: int, own_ledger: Ledger) -> None:
+    order = order_for(own_ledger, processes)
     with watched(own_ledger) as seen:
         done = subprocess.run(
             [sys.executable, "-m", "content_pipeline_tests.ledger.racing"],
@@ -243,8 +243,8 @@ def test_sixteen_processes_use_it_up_and_never_pass_it(own_ledger: Ledger) -> No
             check=True,
         )
     result = json.loads(done.stdout)
-    assert result["statuses"] == [0] * PROCESSES, done.stderr
-    assert len(result["made"]) == PROCESSES
+    assert result["statuses"] == [0] * processes, done.stderr
+    assert len(result["made"]) == processes
     assert_kept_and_used(own_ledger, sum(result["made"]), seen, order)
 
 
