@@ -17,13 +17,13 @@ from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
 from content_pipeline.ledger import deadlines, planner, regenerations, row_numbers
-from content_pipeline.ledger.jobs import move_resting
 from content_pipeline.ledger.refused import (
     Refused,
     note_rejected_rows,
     refusal_of,
     refused_row,
 )
+from content_pipeline.ledger.resting import move_resting
 from content_pipeline.ledger.retirement import retire_absent
 from content_pipeline.ledger.rollbacks import cause_of_refusal
 from content_pipeline.ledger.schema import (

@@ -8,7 +8,7 @@ from sqlalchemy import text, update
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import deadlines, intake, jobs, migrate, regenerations
+from content_pipeline.ledger import deadlines, intake, migrate, regenerations, resting
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.schema import page_jobs, seconds_from_now
 from content_pipeline_tests.ledger.conftest import MakeDatabase
@@ -104,7 +104,7 @@ def test_a_repaired_page_has_all_the_time_that_its_site_gives_now(
     use_up(ledger, site_name)
     take_in(ledger, short(site_name, 20_000), rows_of(1))
     with ledger.begin() as connection:
-        assert jobs.move_resting(
+        assert resting.move_resting(
             connection, job.page_job_id, sources=[state], worker="a person", next_epoch=True
         )
     assert_about(left_s(ledger, site_name), 20_000)
