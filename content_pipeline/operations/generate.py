@@ -8,7 +8,7 @@ from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, jobs, routes, spend
+from content_pipeline.ledger import attempts, call_limits, jobs, routes, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -134,6 +134,7 @@ def _intend_call(
 def _record_failed_call(
     runtime: SiteRuntime, job: PageJob, lease: Lease, attempt_id: str, failure: Failure
 ) -> PageJob:
+    heed(runtime, runtime.model_route, failure)
     with runtime.ledger.fenced(lease) as connection:
         if failure.failure_class is FailureClass.UNCERTAIN:
             attempts.leave_uncertain(connection, attempt_id, failure)
@@ -153,5 +154,6 @@ def _record_failed_call(
             spend.keep_as_uncertain(connection, attempt_id)
         else:
             spend.release(connection, attempt_id)
-        heed(connection, runtime.model_route, failure)
+        if failure.failure_class is FailureClass.THROTTLED:
+            call_limits.rejected(connection, runtime.model_route)
         return job
