@@ -34,6 +34,7 @@ COMPLETIONS = "/v1/chat/completions"
 MODELS = "/v1/models"
 DEFAULT_MODELS = ("sandbox", "gpt-5.2", "gpt-4.1-mini")
 """What the list of models shows when any model of the known families may be asked."""
+RATE_LIMITED = "rate_limit_exceeded"
 RATE_LIMITS = {
     "x-ratelimit-limit-requests": "10000",
     "x-ratelimit-limit-tokens": "2000000",
@@ -53,6 +54,7 @@ class Provider:
         self.settings = settings
         self.journal = journal
         self.plan = RunningPlan(faults or FaultPlan())
+        self._generating = 0
 
     async def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/v1/``; every refusal is one, too."""
@@ -142,10 +144,17 @@ class Provider:
             page_job_id=asked.metadata.get("page_job_id"),
             fault=fault.kind if fault else None,
             wait_s=fault.announced_s if fault else None,
+            at_once=self._generating + 1,
         )
         if fault and not fault.bills:
             return refused(fault)
-        return delivered(await self._generate(asked, fault), fault)
+        if 0 < self.settings.most_at_once <= self._generating:
+            raise ApiError(429, "Too many calls at once.", kind="requests", code=RATE_LIMITED)
+        self._generating += 1
+        try:
+            return delivered(await self._generate(asked, fault), fault)
+        finally:
+            self._generating -= 1
 
     async def _generate(self, asked: CompletionRequest, fault: Fault | None) -> dict[str, Any]:
         """The completion, after its latency and once it is billed in the journal."""

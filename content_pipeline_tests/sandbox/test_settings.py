@@ -56,6 +56,7 @@ def test_no_draw_is_longer_than_a_client_waits() -> None:
         {"context_tokens": 0},
         {"idle_exit_s": -1},
         {"listing_delay_s": -1},
+        {"most_at_once": -1},
         {"latency": 1},
     ],
 )
