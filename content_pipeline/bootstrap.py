@@ -138,6 +138,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             ProviderSettings(
                 latency_median_s=generation.sandbox.latency_median_s,
                 latency_sigma=generation.sandbox.latency_sigma,
+                most_at_once=generation.sandbox.most_at_once,
                 seed=generation.sandbox.seed,
             ),
         )

@@ -66,6 +66,7 @@ def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
 
 
 def test_a_sites_settings_of_the_sandbox_fit_as_they_are() -> None:
-    site = SandboxSettings(latency_median_s=0.3, latency_sigma=0.1, seed=5)
+    site = SandboxSettings(latency_median_s=0.3, latency_sigma=0.1, most_at_once=7, seed=5)
     settings = ProviderSettings(**site.model_dump())
     assert (settings.latency_median_s, settings.latency_sigma, settings.seed) == (0.3, 0.1, 5)
+    assert settings.most_at_once == 7
