@@ -8,6 +8,8 @@ here; what counts is whether the share of rejections grows with the number of ca
 - While the limit **holds**, the share that is rejected all the same is the *background*.
 - Every so often a limit 5 % higher is **tried** for a few rounds, and kept unless clearly more than
   the background is rejected. So a hidden limit is met in about one call of 250.
+- A background of more than 4 % is doubted first: a limit 20 % lower is tried, and kept if that
+  makes rejections rare. Those that come at random stay, and so does the limit.
 - *Suspicion* (a cumulative sum, CUSUM) says what is clear: a rejection adds one, a call takes away
   what would be tolerated. It ends a trial, or cuts a limit that held until the service changed.
 """
@@ -26,7 +28,7 @@ HOLD_CALLS = 1000
 """Calls between a failed trial and the next; a trial that fails costs about five rejections."""
 
 CUT = 0.8
-"""Kept of a limit at which too much is rejected: from 64 down to 5 it takes 12 cuts, which a single
+"""Kept of a limit at which too much is rejected: from 64 down to 5 it takes 11 cuts, which a single
 burst brings about, as each rejected call of the burst is one that is not out any more."""
 
 CONVICTION = 3.0
@@ -38,12 +40,25 @@ FLOOR = 0.02
 MOST_TOLERATED = 0.25
 """Share of rejections that is never tolerated: a quarter in vain is worth less than fewer calls."""
 
+DOUBTFUL = 0.04
+"""A background above this may in truth be calls that are too many: fewer are tried."""
+
+RELIEF = 1 / 3
+"""What may be left of the background in a trial with fewer calls. At 0.5 a limit of 4 stayed at 3
+for a minute by chance."""
+
+EXPECTED_REJECTIONS = 20
+"""What the background would bring in a trial with fewer calls: enough to see that it does not."""
+
+FEWEST_IN_DOUBT = 4
+"""A trial never goes down below this: of few calls one is much, and one too many shows clearly."""
+
 MEMORY_CALLS = 200
 """The background is an average over about so many calls."""
 
 SUPPOSED_BACKGROUND = 0.1
-"""Of a service, or a limit, that is not known yet. Higher than most, so that trials begin only
-where the service was watched, and an innocent service is not suspected at the first call."""
+"""Of a service, or a limit, that is not known yet: higher than most, so that nobody is suspected
+before being watched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +70,8 @@ class CallLimit:
     most: int
     """Never more than this, however well it goes."""
     fallback: int | None = None
-    """While ``limit`` is tried: the limit that held before it."""
-    calls_left: int = 0
+    """While ``limit`` is tried: the limit to go back to."""
+    calls_left: int = HOLD_CALLS
     """Calls until the next trial begins, or until this one has succeeded."""
     background: float = SUPPOSED_BACKGROUND
     """Share of calls that is rejected at a limit that holds."""
@@ -66,6 +81,8 @@ class CallLimit:
     @property
     def tolerated(self) -> float:
         """Share of rejections that says nothing against the limit."""
+        if self.fallback is not None and self.limit < self.fallback:
+            return self.background * RELIEF
         return min(MOST_TOLERATED, FLOOR + 2 * self.background)
 
     def up_to(self, most: int) -> "CallLimit":
@@ -83,18 +100,13 @@ class CallLimit:
             seen = replace(seen, background=self.background * forgotten)
         if unused:
             return seen  # a limit that is not reached is not tried out
-        if seen.limit >= seen.most:
-            return replace(seen, fallback=None, calls_left=0)
         if seen.calls_left > count:
             return replace(seen, calls_left=seen.calls_left - count)
-        tried = min(seen.most, seen.limit + max(1, round(TRIAL_STEP * seen.limit)))
-        return replace(
-            seen,
-            limit=tried,
-            fallback=seen.limit,
-            calls_left=TRIAL_ROUNDS * tried,
-            suspicion=0.0,
-        )
+        if seen.fallback is None:
+            return seen._try_fewer() if seen.background > DOUBTFUL else seen._try_more()
+        if seen.limit < seen.fallback:
+            return seen._hold(seen.limit, background=RELIEF * seen.background)
+        return seen._try_more()
 
     def after_rejection(self, in_flight: int) -> "CallLimit":
         """A call was rejected while ``in_flight`` were out, itself included."""
@@ -105,15 +117,30 @@ class CallLimit:
         # full round is no ground for suspicion yet.
         if seen.suspicion < CONVICTION + self.tolerated * self.limit:
             return seen
-        return seen._failed_trial() if self.fallback is not None else seen._cut(in_flight)
+        if seen.fallback is None:
+            return seen._hold(max(1, math.floor(CUT * min(seen.limit, in_flight))))
+        if seen.limit < seen.fallback:
+            return replace(seen, limit=seen.fallback)._try_more()
+        return replace(
+            seen, limit=seen.fallback, fallback=None, calls_left=HOLD_CALLS, suspicion=0.0
+        )
 
-    def _failed_trial(self) -> "CallLimit":
-        held = self.fallback or self.limit
-        if self.background > FLOOR:
-            # Part of the background may be calls that were too many before: it is tried with fewer.
-            held = max(1, round((1 - TRIAL_STEP) * held))
-        return replace(self, limit=held, fallback=None, calls_left=HOLD_CALLS, suspicion=0.0)
+    def _hold(self, limit: int, background: float = SUPPOSED_BACKGROUND) -> "CallLimit":
+        """Settle at a lower limit, and soon look whether it is too low."""
+        calls = max(MEMORY_CALLS, TRIAL_ROUNDS * limit)
+        return CallLimit(limit=limit, most=self.most, calls_left=calls, background=background)
 
-    def _cut(self, in_flight: int) -> "CallLimit":
-        held = max(1, math.floor(CUT * min(self.limit, in_flight)))
-        return CallLimit(limit=held, most=self.most, calls_left=TRIAL_ROUNDS * held)
+    def _try_more(self) -> "CallLimit":
+        tried = min(self.most, self.limit + max(1, round(TRIAL_STEP * self.limit)))
+        if tried == self.limit:
+            return replace(self, fallback=None, calls_left=HOLD_CALLS)
+        return self._try(tried, TRIAL_ROUNDS * tried)
+
+    def _try_fewer(self) -> "CallLimit":
+        tried = math.floor(CUT * self.limit)
+        if tried < FEWEST_IN_DOUBT:
+            return self._try_more()
+        return self._try(tried, round(EXPECTED_REJECTIONS / self.background))
+
+    def _try(self, limit: int, calls: int) -> "CallLimit":
+        return replace(self, limit=limit, fallback=self.limit, calls_left=calls, suspicion=0.0)

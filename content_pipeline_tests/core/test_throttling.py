@@ -7,9 +7,11 @@ import pytest
 from content_pipeline.core.throttling import (
     CONVICTION,
     CUT,
+    EXPECTED_REJECTIONS,
     FLOOR,
     HOLD_CALLS,
     MOST_TOLERATED,
+    RELIEF,
     TRIAL_ROUNDS,
     CallLimit,
 )
@@ -172,15 +174,31 @@ def test_what_is_rejected_in_a_trial_is_no_background() -> None:
     assert trying(6, 5, background=0.01).after_rejection(6).background == 0.01
 
 
-def test_a_limit_with_a_background_is_not_trusted_after_a_bad_trial() -> None:
-    """Part of the background may have been calls that were too many."""
-    assert rejections(trying(42, 40, background=0.1), 13, 42).limit == 38
-    assert rejections(trying(42, 40), 4, 42).limit == 40
+def test_before_more_calls_are_tried_a_background_is_doubted_and_fewer_are() -> None:
+    doubted = holding(40, background=0.1, calls_left=1).after_calls(1)
+    assert (doubted.limit, doubted.fallback) == (32, 40)
+    assert doubted.calls_left == pytest.approx(EXPECTED_REJECTIONS / 0.1, abs=3)
+    assert holding(40, background=0.03, calls_left=1).after_calls(1).limit == 42
+    assert holding(1, background=0.1, calls_left=1).after_calls(1).limit == 2
+
+
+def test_fewer_calls_are_kept_when_they_make_rejections_rare() -> None:
+    doubted = trying(32, 40, background=0.1)
+    kept = rejections(doubted, 2, 32).after_calls(doubted.calls_left)
+    assert (kept.limit, kept.fallback) == (32, None)
+    assert kept.background == pytest.approx(0.1 * RELIEF)
+
+
+def test_fewer_calls_are_given_up_when_as_much_is_rejected_and_more_are_tried() -> None:
+    tried = rejections(trying(32, 40, background=0.1), 5, 32)
+    assert (tried.limit, tried.fallback) == (42, 40)
+    at_most = rejections(trying(51, MOST, background=0.1), 5, 51)
+    assert (at_most.limit, at_most.fallback, at_most.calls_left) == (MOST, None, HOLD_CALLS)
 
 
 def test_a_limit_at_its_most_is_not_tried_any_higher() -> None:
     limit = replace(trying(MOST, 61), calls_left=1).after_calls(5000)
-    assert (limit.limit, limit.fallback, limit.calls_left) == (MOST, None, 0)
+    assert (limit.limit, limit.fallback, limit.calls_left) == (MOST, None, HOLD_CALLS)
 
 
 def test_calls_that_leave_room_prove_nothing_about_the_limit() -> None:

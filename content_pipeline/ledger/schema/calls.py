@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.throttling import SUPPOSED_BACKGROUND
+from content_pipeline.core.throttling import HOLD_CALLS, SUPPOSED_BACKGROUND
 from content_pipeline.ledger.schema.vocabulary import (
     AnswerSource,
     AttemptKind,
@@ -177,7 +177,7 @@ call_limits = Table(
     Column("limit", Integer, nullable=False),
     Column("most", Integer, nullable=False),
     Column("fallback", Integer),
-    Column("calls_left", Integer, nullable=False, server_default=text("0")),
+    Column("calls_left", Integer, nullable=False, server_default=text(f"{HOLD_CALLS}")),
     Column("background", Float, nullable=False, server_default=text(f"{SUPPOSED_BACKGROUND}")),
     Column("suspicion", Float, nullable=False, server_default=text("0")),
     created(),

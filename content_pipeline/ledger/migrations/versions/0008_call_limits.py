@@ -28,7 +28,7 @@ def upgrade() -> None:
         sa.Column("limit", sa.Integer(), nullable=False),
         sa.Column("most", sa.Integer(), nullable=False),
         sa.Column("fallback", sa.Integer(), nullable=True),
-        sa.Column("calls_left", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("calls_left", sa.Integer(), server_default=sa.text("1000"), nullable=False),
         sa.Column("background", sa.Float(), server_default=sa.text("0.1"), nullable=False),
         sa.Column("suspicion", sa.Float(), server_default=sa.text("0"), nullable=False),
         _time("created_at"),
