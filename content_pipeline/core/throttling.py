@@ -27,6 +27,10 @@ TRIAL_ROUNDS = 4
 HOLD_CALLS = 1000
 """Calls between a failed trial and the next; a trial that fails costs about five rejections."""
 
+SETTLING_ROUNDS = 40
+"""Calls after a cut for each call at once, at most ``MEMORY_CALLS``, before a trial: by then the
+background is known, and a limit that was cut to one call by chance is not kept there for long."""
+
 CUT = 0.8
 """Kept of a limit at which too much is rejected: from 64 down to 5 it takes 11 cuts, which a single
 burst brings about, as each rejected call of the burst is one that is not out any more."""
@@ -127,7 +131,7 @@ class CallLimit:
 
     def _hold(self, limit: int, background: float = SUPPOSED_BACKGROUND) -> "CallLimit":
         """Settle at a lower limit, and soon look whether it is too low."""
-        calls = max(MEMORY_CALLS, TRIAL_ROUNDS * limit)
+        calls = min(MEMORY_CALLS, SETTLING_ROUNDS * limit)
         return CallLimit(limit=limit, most=self.most, calls_left=calls, background=background)
 
     def _try_more(self) -> "CallLimit":
