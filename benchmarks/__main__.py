@@ -10,12 +10,13 @@ from rich.console import Console
 
 from benchmarks.cap import bench_cap
 from benchmarks.fresh import bench_fresh
+from benchmarks.hidden_limit import HIDDEN_LIMIT, bench_hidden_limit
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
 from benchmarks.waiting import bench_waiting
 
-NAMES = ("cap", "lane", "ledger", "rerun", "waiting")
+NAMES = ("cap", "lane", "ledger", "limit", "rerun", "waiting")
 
 
 def main() -> None:
@@ -24,6 +25,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
     parser.add_argument("--pages", type=int, default=240, help="topics of the example (240)")
     parser.add_argument("--rounds", type=int, default=3, help="of lane and ledger (3)")
+    parser.add_argument(
+        "--limit", type=int, default=HIDDEN_LIMIT, help=f"calls the provider takes ({HIDDEN_LIMIT})"
+    )
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -44,6 +48,8 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         bench_ledger(console, pages=asked.pages, rounds=asked.rounds)
     if "lane" in names:
         bench_lane(console, pages=asked.pages, rounds=asked.rounds)
+    if "limit" in names:
+        bench_hidden_limit(console, hidden_limit=asked.limit)
     if "rerun" in names:
         bench_rerun(console, pages=asked.pages)
     if "waiting" in names:

@@ -172,6 +172,7 @@ def _models(
             ProviderSettings(
                 latency_median_s=generation.sandbox.latency_median_s,
                 latency_sigma=generation.sandbox.latency_sigma,
+                most_at_once=generation.sandbox.most_at_once,
                 seed=generation.sandbox.seed,
             ),
         )

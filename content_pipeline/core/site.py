@@ -235,6 +235,9 @@ class SandboxSettings(_Settings):
 
     latency_median_s: Annotated[float, Field(ge=0, le=60)] = 0.05
     latency_sigma: Annotated[float, Field(ge=0, le=3)] = 0.5
+    most_at_once: Annotated[
+        int, Field(ge=0, description="calls generated at once, more are rejected; 0: any number")
+    ] = 0
     seed: int = 1
 
 

@@ -17,7 +17,15 @@ from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.retries import page_deadline_told
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, budget_waits, deadlines, jobs, routes, spend
+from content_pipeline.ledger import (
+    attempts,
+    budget_waits,
+    call_limits,
+    deadlines,
+    jobs,
+    routes,
+    spend,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -159,6 +167,7 @@ def _record_failed_call(
     step: str,
     failure: Failure,
 ) -> PageJob:
+    heed(runtime, runtime.model_route, failure)
     with runtime.ledger.fenced(lease) as connection:
         if failure.failure_class is FailureClass.UNCERTAIN:
             attempts.leave_uncertain(connection, attempt_id, failure)
@@ -178,5 +187,6 @@ def _record_failed_call(
             spend.keep_as_uncertain(connection, attempt_id)
         else:
             spend.release(connection, attempt_id)
-        heed(connection, runtime, runtime.model_route, failure)
+        if failure.failure_class is FailureClass.THROTTLED:
+            call_limits.rejected(connection, runtime.model_route)
         return job

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
-from content_pipeline.ledger import budget_waits, jobs, leases, routes
+from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
@@ -170,9 +170,11 @@ def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]
         claims = claim(services, most)
         if Service.ASK in services and len(claims) < most:
             everywhere = runtime.site.generation.in_flight_everywhere
-            free = routes.free_calls(connection, runtime.model_route, most_calls=everywhere)
-            if free:
-                claims += claim((Service.CALL,), min(free, most - len(claims)))
+            found = call_limits.capacity(connection, runtime.model_route, most_calls=everywhere)
+            if found.free:
+                calls = claim((Service.CALL,), min(found.free, most - len(claims)))
+                call_limits.begin(connection, found, len(calls))
+                claims += calls
         return claims
 
 

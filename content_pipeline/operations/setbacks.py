@@ -1,7 +1,8 @@
 """What happens to a page job after a failure: the retry decision, carried out.
 
 What belongs here: counting the tries of the failure's class, asking ``core.retries``, and moving
-the job accordingly, in the caller's transaction. The failure was classified where it happened.
+the job accordingly, in the caller's transaction; and telling all others what a service announced,
+in a transaction of its own. The failure was classified where it happened.
 """
 
 from dataclasses import replace
@@ -83,17 +84,25 @@ def give_up(
     return jobs.move(connection, job, to, lease=lease, failure=failure)
 
 
-def heed(connection: Connection, runtime: SiteRuntime, route: str, failure: Failure) -> None:
-    """Make every machine heed what a service said to one page: slow down, wait, or stop.
+def heed(runtime: SiteRuntime, route: str, failure: Failure) -> None:
+    """Make every machine heed what a service said to one page: wait, or stop.
 
-    A wait that the site's policy does not heed pauses nobody. Last in its transaction: the row of a
-    route is everybody's.
+    Committed at once and before anything else: what is done about the page itself may have to wait
+    for rows that others hold, and every moment of it somebody may call a service too early.
+    """
+    if failure.failure_class in CLOSES_CIRCUIT:
+        with runtime.ledger.begin() as connection:
+            routes.open_circuit(connection, route, failure)
+    else:
+        heed_wait(runtime, route, failure)
+
+
+def heed_wait(runtime: SiteRuntime, route: str, failure: Failure) -> None:
+    """Make every machine wait as announced, if a wait was that the site's policy heeds.
+
+    Committed at once like ``heed``.
     """
     wait_s = announced_wait_s(failure, runtime.site.retries)
-    failure = replace(failure, retry_after_s=wait_s)
-    if failure.failure_class in CLOSES_CIRCUIT:
-        routes.open_circuit(connection, route, failure)
-    elif failure.failure_class is FailureClass.THROTTLED:
-        routes.rejected(connection, route, failure)
-    else:
-        routes.pause(connection, route, failure)
+    if wait_s:
+        with runtime.ledger.begin() as connection:
+            routes.pause(connection, route, replace(failure, retry_after_s=wait_s))

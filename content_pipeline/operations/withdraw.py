@@ -85,6 +85,7 @@ def _not_yet(
     runtime: SiteRuntime, job: PageJob, lease: Lease, attempt_id: str | None, failure: Failure
 ) -> PageJob:
     """Look again later, or leave it to a person once the tries are used up."""
+    heed(runtime, runtime.cms_route, failure)
     with runtime.ledger.fenced(lease) as connection:
         if attempt_id is not None:
             attempts.fail(connection, attempt_id, failure)
@@ -103,7 +104,6 @@ def _not_yet(
             job = jobs.postpone(connection, job, decision.wait_s, failure)
         else:
             job = give_up(connection, job, lease, failure, dead_letter=decision.dead_letter)
-        heed(connection, runtime, runtime.cms_route, failure)
     return job
 
 
