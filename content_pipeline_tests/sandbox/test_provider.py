@@ -212,7 +212,7 @@ def test_a_client_that_times_out_finds_its_answer_later(
 
 
 def test_sixty_four_calls_wait_side_by_side(box: SandboxClient, make_sdk: MakeSdk) -> None:
-    box.set_settings(ProviderSettings(latency_median_s=0.5, latency_sigma=0))
+    box.set_settings(ProviderSettings(latency_median_s=3, latency_sigma=0))
     sdk, most = make_sdk(box.base_url), 0
     done = threading.Event()
     with ThreadPoolExecutor(64) as pool:
