@@ -2,10 +2,11 @@
 
 import click
 
-from content_pipeline.bootstrap import cms_route, model_route
+from content_pipeline.bootstrap import model_route
 from content_pipeline.cli.context import choose_site, opened_ledger, site_option
 from content_pipeline.config import find_project
 from content_pipeline.ledger import routes
+from content_pipeline.site_cms import cms_route
 
 
 @click.command()

@@ -10,18 +10,14 @@ from decimal import Decimal
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
+from content_pipeline.core.cms_settings import CMSSettings
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
+from content_pipeline.core.settings import Settings as _Settings
+from content_pipeline.core.settings import VariableName
 from content_pipeline.core.validation import ArticleRules
 
 SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
@@ -38,25 +34,6 @@ PATH_FIELD = re.compile(r"\{([^{}]+)\}")
 _FIXED_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)+/")
 """A path template with its columns filled: what every CMS and web server takes without a quarrel,
 and what can be nobody's sitemap.xml. Refused here, or every page would be paid for and refused."""
-
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
-
-
-def _variable_name(value: str | None) -> str | None:
-    # Strict, and silent about the value: people paste the key itself here.
-    if value is not None and not _VARIABLE.fullmatch(value):
-        raise ValueError(
-            "name an environment variable (capital letters, digits and _); what it holds never "
-            "stands in this file"
-        )
-    return value
-
-
-VariableName = Annotated[str, AfterValidator(_variable_name)]
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TopicSource(_Settings):
@@ -201,20 +178,6 @@ class GenerationSettings(_Settings):
         return self
 
 
-class FolderCMSSettings(_Settings):
-    """A folder that a web server or a browser shows as a site."""
-
-    kind: Literal["folder"] = "folder"
-    folder: Annotated[str, Field(description="relative to the project")]
-
-    @field_validator("folder")
-    @classmethod
-    def _own_folder(cls, value: str) -> str:
-        if not value.strip(" ./") or "\x00" in value:
-            raise ValueError("name a folder of the site's own, e.g. public/countries")
-        return value
-
-
 class Budgets(_Settings):
     """Caps in dollars; a call that could pass one is not made."""
 
@@ -248,9 +211,9 @@ class SiteSettings(_Settings):
     topics: TopicSource
     article: ArticleSettings
     generation: GenerationSettings
-    cms: FolderCMSSettings
+    cms: CMSSettings
     budgets: Budgets = Budgets()
-    retries: dict[FailureClass, RetryPolicy] = {}
+    retries: Annotated[dict[FailureClass, RetryPolicy], Field(default_factory=dict)]
     lane: LaneSettings = LaneSettings()
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
