@@ -7,6 +7,7 @@ adapters themselves know neither files nor the environment.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
@@ -36,7 +37,7 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
         case FolderCMSSettings():
             return _folder_site(site, project.root / settings.folder, clock)
         case WordPressCMSSettings():
-            raise ConfigurationError(f"{site.file}: cms.kind {settings.kind} cannot be opened yet")
+            return _wordpress(site, settings, clock), ()
 
 
 def cms_route(site: Site) -> str:
@@ -66,6 +67,29 @@ def where_to_look(site: Site, project: Project) -> str:
 def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
     cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
     return cms, (SitemapFile(root), IndexPage(root))
+
+
+def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.wordpress import WordPressCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.wordpress_pages import PageForm
+    from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
+
+    url = _address(site, settings.url, settings.url_env)
+    rest = WordPressREST(
+        url,
+        user=_variable(site, settings.user_env, "the user for WordPress"),
+        password=_variable(site, settings.password_env, "the user's application password"),
+        content_type=settings.content_type,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+    )
+    form = PageForm(
+        base_url=site.settings.base_url,
+        home_path=urlsplit(url).path,
+        description_in=settings.meta_description,
+        json_ld=settings.json_ld,
+    )
+    return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
 
 
 def _variable(site: Site, name: str, what: str) -> str:

@@ -17,6 +17,7 @@ from content_pipeline.adapters.cms.wordpress_pages import (
     GLANCE_FIELDS,
     Json,
     PageForm,
+    status_of,
     was_never_edited,
 )
 from content_pipeline.adapters.cms.wordpress_paths import ParentPages, slugs_of
@@ -150,12 +151,13 @@ class WordPressCMS:
     def create_draft(self, document: Document) -> RemotePage:
         """Create the page as a draft. Raises CallFailed; one with our key exists: conflict."""
         doing = f"creating {document.path}"
-        created = self._rest.create(
-            {"status": "draft", **self._placed(document), **self._form.written(document)},
-            key=document.marker.page_id,
-            fields=self._form.page_fields,
-            doing=doing,
-        )
+        with self._parents.of(document.path):
+            created = self._rest.create(
+                {"status": "draft", **self._placed(document), **self._form.written(document)},
+                key=document.marker.page_id,
+                fields=self._form.page_fields,
+                doing=doing,
+            )
         draft = self._rest.read(self._form.page, created, doing=doing, writes=True)
         if draft.path != document.path:
             self._parents.forget(document.path)
@@ -175,13 +177,14 @@ class WordPressCMS:
             page = None if seen is None else self._rest.read(self._form.page, seen, doing=doing)
             if page is not None and page.standing == replacing.standing:
                 return page
-        written = self._rest.update(
-            replacing.remote_id,
-            {"status": "publish", **self._placed(document), **self._form.written(document)},
-            version=replacing.version,
-            fields=self._form.page_fields,
-            doing=doing,
-        )
+        with self._parents.of(document.path):
+            written = self._rest.update(
+                replacing.remote_id,
+                {"status": "publish", **self._placed(document), **self._form.written(document)},
+                version=replacing.version,
+                fields=self._form.page_fields,
+                doing=doing,
+            )
         page = self._rest.read(self._form.page, written, doing=doing, writes=True)
         self._refuse_elsewhere(page, document, was_public=_is_public(replacing), doing=doing)
         return page
@@ -202,11 +205,11 @@ class WordPressCMS:
         found = self._still(page, doing)
         if found is None or page.status is RemoteStatus.TRASHED:
             return
-        ours = page.marker is not None and page.status is RemoteStatus.HIDDEN
+        hidden = {page.status, status_of(found)} == {RemoteStatus.HIDDEN}
         self._rest.delete(
             page.remote_id,
             version=page.version,
-            for_good=ours and was_never_edited(found),
+            for_good=hidden and page.marker is not None and was_never_edited(found),
             doing=doing,
         )
 

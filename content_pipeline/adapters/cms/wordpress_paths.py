@@ -5,7 +5,8 @@ never created: whoever owns that address decides what stands there.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from content_pipeline.adapters.cms.wordpress_pages import Json, PageForm, status_of
 from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
@@ -60,6 +61,15 @@ class ParentPages:
         if above not in self._known:
             self._known[above] = self._ask(above, slugs[-1])
         return self._known[above]
+
+    @contextmanager
+    def of(self, path: str) -> Iterator[None]:
+        """A write at ``path``: when it is refused, its parent may be the one that is gone."""
+        try:
+            yield
+        except CallFailed:
+            self.forget(path)
+            raise
 
     def forget(self, path: str) -> None:
         """Ask anew for the parent of ``path`` next time: it was not where it was thought."""
