@@ -108,7 +108,8 @@ class WordPressServer:
     def empty(self) -> None:
         """A site without a page, a fault or a plugin."""
         self.sql("TRUNCATE wp_posts; TRUNCATE wp_postmeta; TRUNCATE wp_term_relationships")
-        self.set_fault(None)
+        self.set_faults({})
+        (self.folder / "FAULTS.json.log").unlink(missing_ok=True)
         self.install_guard(wanted=False)
 
     def install_guard(self, *, wanted: bool) -> None:
@@ -126,15 +127,17 @@ class WordPressServer:
         if code is not None:
             file.write_text(code)
 
-    def set_fault(self, plan: Mapping[str, Any] | None) -> None:
-        """Let storing a page go wrong afterwards, as ``faults.php`` describes; None: no longer."""
+    def set_faults(self, faults: Mapping[str, str]) -> None:
+        """Let storing a page whose slug begins so go wrong afterwards, as in ``faults.php``."""
         file = self.folder / "FAULTS.json"
-        if plan is None:
-            file.unlink(missing_ok=True)
-            return
         new = file.with_suffix(".new")
-        new.write_text(json.dumps(plan))
+        new.write_text(json.dumps(faults))
         new.replace(file)
+
+    def struck(self) -> list[str]:
+        """Every fault that struck since the site was emptied."""
+        log = self.folder / "FAULTS.json.log"
+        return log.read_text().split() if log.exists() else []
 
     @contextmanager
     def maintenance(self) -> Iterator[None]:
