@@ -5,6 +5,7 @@ ledger. A test runs it with a few pages, a benchmark with many.
 """
 
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -105,6 +106,20 @@ def counts(order: Order, edited: Sequence[Row] = ()) -> list[Count]:
         )
         for fault in dict.fromkeys(map(fault_of, order.rows))
     ]
+
+
+def public_revisions(order: Order) -> dict[str, int]:
+    """Which revision of each row's page is public, by the row's name."""
+    held = order.server.sql(
+        "SELECT post_content FROM wp_posts WHERE post_type = 'page' AND post_status = 'publish'"
+    )
+    found = {}
+    for row in order.rows:
+        mark = re.compile(f"cp:key={page_id(order.site, path_of(row))} rev=([0-9]+) ")
+        for (content,) in held:
+            if match := mark.search(content):
+                found[row["name"]] = int(match[1])
+    return found
 
 
 def _count(
