@@ -111,6 +111,8 @@ class WordPressServer:
         self.set_faults({})
         (self.folder / "FAULTS.json.log").unlink(missing_ok=True)
         self.install_guard(wanted=False)
+        self.install("world.php", None)
+        (self.folder / "requests.log").unlink(missing_ok=True)
 
     def install_guard(self, *, wanted: bool) -> None:
         """Put our companion plugin there, or take it away."""
@@ -148,6 +150,31 @@ class WordPressServer:
             yield
         finally:
             file.unlink()
+
+    @contextmanager
+    def without_database(self) -> Iterator[None]:
+        """The database lets WordPress in no more."""
+        self.sql("ALTER USER wordpress@localhost ACCOUNT LOCK")
+        try:
+            yield
+        finally:
+            self.sql("ALTER USER wordpress@localhost ACCOUNT UNLOCK")
+
+    @contextmanager
+    def option(self, name: str, value: str) -> Iterator[None]:
+        """A setting of the site is another one meanwhile."""
+        ((before,),) = self.sql(f"SELECT option_value FROM wp_options WHERE option_name = '{name}'")
+        change = "UPDATE wp_options SET option_value = '{}' WHERE option_name = '" + name + "'"
+        self.sql(change.format(value))
+        try:
+            yield
+        finally:
+            self.sql(change.format(before))
+
+    def requests(self) -> list[str]:
+        """Method and path of every request since the site was emptied."""
+        log = self.folder / "requests.log"
+        return log.read_text(errors="replace").splitlines() if log.exists() else []
 
     @contextmanager
     def locked(self) -> Iterator[None]:
