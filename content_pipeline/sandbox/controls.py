@@ -37,6 +37,15 @@ class Controls:
         self.in_flight = 0
         """Requests to the provider received and not yet answered; kept by the server."""
 
+    @property
+    def idle_exit_s(self) -> float:
+        """End after so many seconds without a request; 0: never."""
+        return self.provider.settings.idle_exit_s
+
+    async def serve(self, request: Request) -> Reply:
+        """The provider's reply to a request."""
+        return await self.provider.answer(request)
+
     def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/sandbox/``."""
         try:
