@@ -115,7 +115,9 @@ def _read(site: Site, ask: Asked) -> Reply:
 
 def _revisions(site: Site, ask: Asked) -> Reply:
     context = context_of(ask.given)
-    page = _page(site, ask)
+    page = site.store.pages.get(ask.page_id or 0)
+    if page is None:
+        raise RestError(404, "rest_post_invalid_parent", "Invalid post parent ID.")
     if not (ask.who and ask.who.edits_pages):
         raise forbidden(ask.who, "rest_cannot_read", "view revisions of this post")
     kept = site.store.revisions(page.id)

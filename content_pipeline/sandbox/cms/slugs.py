@@ -16,7 +16,7 @@ _RESERVED = re.compile(r"(?:page)?\d+|feed|rdf|rss2?|atom|embed")
 
 _FOLDED = str.maketrans(
     {
-        "ß": "ss", "Æ": "AE", "æ": "ae", "Ø": "O", "ø": "o", "Œ": "OE", "œ": "oe", "Ł": "L",
+        "ß": "s", "Æ": "AE", "æ": "ae", "Ø": "O", "ø": "o", "Œ": "OE", "œ": "oe", "Ł": "L",
         "ł": "l", "Đ": "D", "đ": "d", "Þ": "TH", "þ": "th", "ð": "d", "€": "E", "£": "",
     }
 )  # fmt: skip
