@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from email.utils import formatdate
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from content_pipeline.sandbox.cms.deliveries import delivered, refused
@@ -27,7 +27,14 @@ from content_pipeline.sandbox.cms.faults import (
 from content_pipeline.sandbox.cms.front import visited
 from content_pipeline.sandbox.cms.keys import key_of
 from content_pipeline.sandbox.cms.refusals import RestError
-from content_pipeline.sandbox.cms.rest import Prepared, commit, prepare, read, refusal_reply
+from content_pipeline.sandbox.cms.rest import (
+    Prepared,
+    commit,
+    new_key,
+    prepare,
+    read,
+    refusal_reply,
+)
 from content_pipeline.sandbox.cms.routes import SERVICES, Asked, asked, body_fields
 from content_pipeline.sandbox.cms.services import told
 from content_pipeline.sandbox.cms.settings import CMSSettings
@@ -35,6 +42,9 @@ from content_pipeline.sandbox.cms.site import Site
 from content_pipeline.sandbox.cms.store import Store
 from content_pipeline.sandbox.wire import Reply, Request
 
+LOCK_WAIT_S = 5.0
+"""For so long the companion plugin waits for its lock before it gives up."""
+LOCK_POLL_S = 0.01
 PUBLIC = frozenset({"front", "sitemap"})
 
 
@@ -102,6 +112,7 @@ class CMS:
     async def _write(self, ask: Asked, key: str, fault: Fault | None) -> Reply:
         if not self.site.settings.racing_writes:
             await self._latency(key, fault)
+        await self._until_free(ask)
         filtered = fault is not None and fault.kind is FaultKind.FILTERED
         write = prepare(self.site, ask, filtered=filtered)
         if fault and fault.kind is FaultKind.LATE:
@@ -110,6 +121,12 @@ class CMS:
         if self.site.settings.racing_writes:
             await self._latency(key, fault)
         return delivered(commit(self.site, write), fault, ask.request)
+
+    async def _until_free(self, ask: Asked) -> None:
+        """Wait, like the companion plugin, for another create of the same key to be stored."""
+        deadline = monotonic() + LOCK_WAIT_S
+        while new_key(self.site, ask) in self.site.busy_keys and monotonic() < deadline:
+            await asyncio.sleep(LOCK_POLL_S)
 
     async def _latency(self, key: str, fault: Fault | None) -> None:
         seconds = self.site.next_latency_s(key)

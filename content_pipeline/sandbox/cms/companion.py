@@ -6,20 +6,17 @@ setting ``companion`` none of it happens, and the same requests are served as if
 
 from collections.abc import Mapping, Set
 
-from content_pipeline.sandbox.cms.pages import Page
+from content_pipeline.sandbox.cms.pages import META_KEYS, Page
 from content_pipeline.sandbox.cms.refusals import RestError
 from content_pipeline.sandbox.cms.store import Store
 
 
-def refuse_known_key(store: Store, meta: Mapping[str, str] | None, busy: Set[str]) -> None:
+def refuse_known_key(store: Store, key: str, busy: Set[str]) -> None:
     """Raise RestError when a page with the new one's key exists, or is just being made."""
-    key = (meta or {}).get("_cp_key")
-    if not key:
-        return
     if key in busy:
         raise RestError(503, "cp_busy", "another create of this key is running")
     for page in store.pages.values():
-        if page.meta.get("_cp_key") == key:
+        if page.meta.get(META_KEYS[0]) == key:
             raise RestError(409, "cp_exists", "key exists", {"existing_id": page.id})
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from content_pipeline.sandbox.cms.accounts import Account, account_document
 from content_pipeline.sandbox.cms.companion import refuse_changed, refuse_known_key
 from content_pipeline.sandbox.cms.documents import narrowed, page_document, revision_document
-from content_pipeline.sandbox.cms.pages import Page
+from content_pipeline.sandbox.cms.pages import META_KEYS, Page
 from content_pipeline.sandbox.cms.queries import (
     Parameters,
     checked_query,
@@ -189,6 +189,13 @@ class Prepared:
     """Of the companion plugin's lock; empty without it."""
 
 
+def new_key(site: Site, ask: Asked) -> str:
+    """The key a create brings along for the companion plugin; empty for anything else."""
+    if ask.operation != "create" or not site.settings.companion:
+        return ""
+    return (checked_fields(body_fields(ask.request)).meta or {}).get(META_KEYS[0], "")
+
+
 def prepare(site: Site, ask: Asked, *, filtered: bool) -> Prepared:
     """Check a write and work out its row. Raises RestError; nothing is stored yet."""
     if ask.operation in ("trash", "delete"):
@@ -202,13 +209,11 @@ def prepare(site: Site, ask: Asked, *, filtered: bool) -> Prepared:
         if old is None:
             raise forbidden(ask.who, "rest_cannot_create", "create posts as this user")
         raise forbidden(ask.who, "rest_cannot_edit", "edit this post")
-    key = ""
-    if site.settings.companion:
-        if old is None:
-            refuse_known_key(site.store, fields.meta, site.busy_keys)
-            key = (fields.meta or {}).get("_cp_key", "")
-        else:
-            refuse_changed(old, ask.request.headers)
+    key = new_key(site, ask)
+    if key:
+        refuse_known_key(site.store, key, site.busy_keys)
+    if old and site.settings.companion:
+        refuse_changed(old, ask.request.headers)
     page = changed(
         site.store,
         old,
