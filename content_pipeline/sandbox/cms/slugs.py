@@ -28,7 +28,7 @@ def sanitised_slug(wish: str) -> str:
     text = re.sub(r"<[^>]*>", "", wish)
     text = _without_accents(text)
     octets = re.sub(r"%(?![0-9a-fA-F]{2})", "", text)
-    encoded = _encoded(octets).lower()
+    encoded = _encoded(octets.lower()).lower()
     encoded = re.sub(r"&[^;\s]+;", "", encoded)
     encoded = re.sub(r"[./]|%c2%a0|%e2%80%9[34]", "-", encoded)
     encoded = re.sub(r"[^%a-z0-9 _-]", "", encoded)
@@ -36,12 +36,16 @@ def sanitised_slug(wish: str) -> str:
 
 
 def _without_accents(text: str) -> str:
+    """Latin letters without their accents; other scripts keep theirs."""
     if text.isascii():
         return text
-    decomposed = unicodedata.normalize("NFKD", text.translate(_FOLDED))
-    bare = "".join(c for c in decomposed if not unicodedata.combining(c))
-    # What folds to ASCII stays folded; other scripts keep their composed letters.
-    return unicodedata.normalize("NFC", bare if bare.isascii() else text.translate(_FOLDED))
+    return "".join(map(_bare, unicodedata.normalize("NFC", text.translate(_FOLDED))))
+
+
+def _bare(letter: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", letter)
+    bare = "".join(part for part in decomposed if not unicodedata.combining(part))
+    return bare if bare.isascii() else letter
 
 
 def _encoded(text: str) -> str:
