@@ -114,13 +114,12 @@ class CMSControls:
 
     def _truth(self) -> dict[str, Any]:
         store = self.cms.site.store
-        requests = store.requests()
-        early_for_page, early_for_site = early_requests(requests)
+        early_for_page, early_for_site = early_requests(store.received)
         by_key = pages_by_key(store.changes)
         return {
             "requests": store.operations.total(),
             "requests_by_operation": dict(store.operations),
-            "requests_by_key": dict(Counter(each["key"] for each in requests)),
+            "requests_by_key": dict(Counter(each.key for each in store.received)),
             "faults": dict(store.faults),
             "pages": {key: shallow(pages) for key, pages in by_key.items()},
             "live": sum(page.is_public for page in store.pages.values()),

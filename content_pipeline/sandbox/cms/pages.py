@@ -69,6 +69,11 @@ class Page:
         return self.status is Status.PUBLISH
 
     @property
+    def searchable(self) -> str:
+        """What a search looks at, in lower case."""
+        return "\n".join((self.title, self.excerpt, self.content)).lower()
+
+    @property
     def digest(self) -> str:
         """Changes with what a reader sees of the page itself."""
         text = "\x00".join((self.title, self.content, self.excerpt))

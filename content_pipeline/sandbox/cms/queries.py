@@ -152,18 +152,16 @@ def _times(given: Parameters) -> Iterable[Callable[[Page], bool]]:
         yield lambda page: page.date_gmt < until
 
 
-def selected(
-    pages: Iterable[Page], query: ListQuery, searchable: Callable[[Page], str]
-) -> list[Page]:
+def selected(pages: Iterable[Page], query: ListQuery) -> list[Page]:
     """All pages that the question finds, in its order."""
-    found = [page for page in pages if _found(page, query, searchable)]
+    found = [page for page in pages if _found(page, query)]
     if query.order_by == "include" and query.listed_ids:
         return sorted(found, key=lambda page: query.listed_ids.index(page.id))
     by = SORTED_BY[query.order_by]
     return sorted(found, key=lambda page: (by(page), page.id), reverse=query.descending)
 
 
-def _found(page: Page, query: ListQuery, searchable: Callable[[Page], str]) -> bool:
+def _found(page: Page, query: ListQuery) -> bool:
     if query.cp_key:
         # The plugin replaces the asked statuses by all, trash included.
         if page.meta.get("_cp_key") != query.cp_key:
@@ -174,7 +172,7 @@ def _found(page: Page, query: ListQuery, searchable: Callable[[Page], str]) -> b
         return False
     if not (query.wanted or query.unwanted):
         return True
-    text = searchable(page)
+    text = page.searchable
     return all(term in text for term in query.wanted) and not any(
         term in text for term in query.unwanted
     )

@@ -90,10 +90,10 @@ def _me(ask: Asked) -> Reply:
 
 def _list(site: Site, ask: Asked) -> Reply:
     query = checked_query(ask.given, ask.who, companion=site.settings.companion)
-    pages = site.store.listed(site.settings.listing_lag_s)
+    pages = site.store.listed(site.settings.listing_lag_s, query.wanted)
     readable = [
         page
-        for page in selected(pages, query, site.store.searchable)
+        for page in selected(pages, query)
         if page.is_public or (ask.who and ask.who.edits_pages)
     ]
     shown, total_pages = page_of(readable, query)

@@ -15,6 +15,7 @@ from typing import Any
 
 from content_pipeline.sandbox.cms.pages import Mark, Page, Status, mark_of
 from content_pipeline.sandbox.cms.settings import LONGEST_LAG_S
+from content_pipeline.sandbox.cms.words import WordIndex
 from content_pipeline.sandbox.journal import now, shallow
 from content_pipeline.sandbox.journal_file import JournalFile, Place
 
@@ -54,6 +55,17 @@ class Change:
     def is_public(self) -> bool:
         """Whether a visitor sees the page from now on."""
         return self.status is Status.PUBLISH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """What is kept in memory of one request."""
+
+    at: str
+    key: str
+    """Of the page it was about, as far as that could be told."""
+    wait_s: float | None
+    """The wait that its answer announced."""
 
 
 class Store:
@@ -146,22 +158,21 @@ class Store:
         """The page as a revision kept it."""
         return _page(self._file.read(revision.place)["page"])
 
-    def listed(self, lag_s: float) -> Iterable[Page]:
-        """All pages as they were ``lag_s`` ago."""
+    def listed(self, lag_s: float, terms: Iterable[str] = ()) -> Iterable[Page]:
+        """All pages as they were ``lag_s`` ago; those without ``terms`` may be left out."""
         if not lag_s:
-            return self.pages.values()
+            return self._that_may_hold(terms)
         then = time.time() - lag_s
         lagging = {page_id: _as_of(seen, then) for page_id, seen in self._recent.items()}
         held = {**self.pages, **lagging}
         return [page for page in held.values() if page is not None]
 
-    def searchable(self, page: Page) -> str:
-        """Title, excerpt and content in lower case."""
-        known = self._searchable.get(page.id)
-        if known is None or known[0] is not page:
-            text = "\n".join((page.title, page.excerpt, page.content)).lower()
-            known = self._searchable[page.id] = (page, text)
-        return known[1]
+    def _that_may_hold(self, terms: Iterable[str]) -> Iterable[Page]:
+        for term in terms:
+            candidates = self._words.candidates(term)
+            if candidates is not None:
+                return [self.pages[page_id] for page_id in candidates]
+        return self.pages.values()
 
     def key_of(self, page_id: int) -> str | None:
         """The key of our mark on a page, also of one that is gone."""
@@ -190,6 +201,7 @@ class Store:
     def _clear_index(self) -> None:
         self.pages: dict[int, Page] = {}
         self.changes: list[Change] = []
+        self.received: list[Received] = []
         self.operations: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.delivered: Counter[tuple[str, str, int]] = Counter()
@@ -199,7 +211,7 @@ class Store:
         self._revisions: defaultdict[int, list[Revision]] = defaultdict(list)
         self._kept_digest: dict[int, str] = {}
         self._recent: dict[int, list[tuple[float, Page | None]]] = {}
-        self._searchable: dict[int, tuple[Page, str]] = {}
+        self._words = WordIndex()
         self._keys: dict[int, str] = {}
         self._known_keys: set[str] = set()
 
@@ -211,6 +223,9 @@ class Store:
                 self._index_delete(line)
             case "request":
                 self.operations[line["operation"]] += 1
+                self.received.append(
+                    Received(at=line["at"], key=line["key"], wait_s=line["wait_s"])
+                )
                 if line["fault"]:
                     self.faults[line["fault"]] += 1
             case "delivery":
@@ -277,10 +292,11 @@ class Store:
                 del self._by_slug[before.slug]
         if page is None:
             self.pages.pop(page_id, None)
-            self._searchable.pop(page_id, None)
+            self._words.remove(page_id)
         else:
             self.pages[page_id] = page
             self._by_slug[page.slug].add(page_id)
+            self._words.put(page_id, page.searchable)
 
     def _remember(self, page_id: int, before: Page | None, after: Page | None, at_s: float) -> None:
         """Keep what listings may still have to show; forget what none can."""

@@ -5,14 +5,13 @@ account of itself, so nothing of that enters here.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from content_pipeline.sandbox.cms.accounts import PERSON
 from content_pipeline.sandbox.cms.pages import Status
-from content_pipeline.sandbox.cms.store import Change
+from content_pipeline.sandbox.cms.store import Change, Received
 
 ON_THE_WAY_S = 1.0
 """After an announced wait other calls may still arrive that were decided on before it was heard."""
@@ -81,12 +80,15 @@ def _pages_of(standing: Sequence[Change], most_live: int) -> PagesOfKey:
 def _most_live_at_once(changes: Iterable[Change]) -> Counter[str]:
     """By key: how many of its pages visitors ever saw at one instant."""
     live: dict[int, str] = {}
+    at_once: Counter[str] = Counter()
     most: Counter[str] = Counter()
     for change in changes:
-        live.pop(change.page_id, None)
+        if change.page_id in live:
+            at_once[live.pop(change.page_id)] -= 1
         if change.is_public and change.mark:
             key = live[change.page_id] = change.mark.key
-            most[key] = max(most[key], sum(each == key for each in live.values()))
+            at_once[key] += 1
+            most[key] = max(most[key], at_once[key])
     return most
 
 
@@ -120,7 +122,7 @@ def edits_overwritten(changes: Iterable[Change]) -> list[tuple[Change, Change]]:
     return lost
 
 
-def early_requests(requests: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+def early_requests(requests: Iterable[Received]) -> tuple[int, int]:
     """Requests before an announced wait was over: about the same page, and to the site at all.
 
     The site's wait counts from when everybody can have heard of it.
@@ -129,12 +131,12 @@ def early_requests(requests: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     heard, until = None, None
     for_page = for_site = 0
     for each in requests:
-        at = datetime.fromisoformat(each["at"])
-        for_page += at < by_key.get(each["key"], at)
+        at = datetime.fromisoformat(each.at)
+        for_page += at < by_key.get(each.key, at)
         for_site += heard is not None and until is not None and heard <= at < until
-        if each["wait_s"]:
-            end = at + timedelta(seconds=each["wait_s"])
-            by_key[each["key"]] = max(end, by_key.get(each["key"], end))
+        if each.wait_s:
+            end = at + timedelta(seconds=each.wait_s)
+            by_key[each.key] = max(end, by_key.get(each.key, end))
             if until is None or end > until:
                 heard, until = at + timedelta(seconds=ON_THE_WAY_S), end
     return for_page, for_site

@@ -48,6 +48,7 @@ def everything(store: Store) -> tuple[Any, ...]:
         [store.key_of(page_id) for page_id in range(20)],
         store.requests(),
         store.deliveries(),
+        store.received,
     )
 
 
@@ -215,8 +216,15 @@ def titles(store: Store, lag_s: float) -> list[str]:
 
 def test_a_search_sees_a_page_as_it_is_now(store: Store) -> None:
     page = put(store, title="Title", content="OLD", excerpt="Short")
-    assert store.searchable(page) == "title\nshort\nold"
-    assert "new" in store.searchable(put(store, page.id, content="New"))
+    put(store, content="Something else")
+    assert page.searchable == "title\nshort\nold"
+    for word in ("title", "shor", "ld"):
+        assert list(store.listed(0, [word])) == [page]
+    renewed = put(store, page.id, content="New")
+    assert list(store.listed(0, ["new", "nowhere"])) == [renewed]
+    assert list(store.listed(0, ["old"])) == []
+    store.delete(page.id, by=2, cause="delete")
+    assert list(store.listed(0, ["new"])) == []
 
 
 def test_a_reset_forgets_everything(store: Store) -> None:

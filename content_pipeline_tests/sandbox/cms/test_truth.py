@@ -7,7 +7,7 @@ import pytest
 
 from content_pipeline.sandbox.cms.accounts import PERSON, PIPELINE
 from content_pipeline.sandbox.cms.pages import Mark, Status
-from content_pipeline.sandbox.cms.store import Change
+from content_pipeline.sandbox.cms.store import Change, Received
 from content_pipeline.sandbox.cms.truth import (
     early_requests,
     edits_overwritten,
@@ -138,8 +138,8 @@ def test_a_text_by_hand_that_was_replaced_is_told(
     assert found == [(at(edit), at(by)) for edit, by in lost]
 
 
-def request(second: float, key: str, wait_s: float | None = None) -> dict[str, Any]:
-    return {"at": at(second), "key": key, "wait_s": wait_s}
+def request(second: float, key: str, wait_s: float | None = None) -> Received:
+    return Received(at=at(second), key=key, wait_s=wait_s)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def request(second: float, key: str, wait_s: float | None = None) -> dict[str, A
     ],
 )
 def test_requests_before_an_announced_wait_is_over_are_counted(
-    requests: list[dict[str, Any]], early: tuple[int, int]
+    requests: list[Received], early: tuple[int, int]
 ) -> None:
     assert early_requests(requests) == early
