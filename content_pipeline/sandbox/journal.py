@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from content_pipeline.sandbox.faults import PAID
 from content_pipeline.sandbox.journal_file import JournalFile, Place
 
 JOURNAL_FILE = "provider.jsonl"
@@ -174,7 +175,7 @@ class Journal:
     def _index(self, line: Mapping[str, Any], place: Place) -> None:
         if line["record"] == "request":
             self._operations[line["operation"]] += 1
-            if line["operation"] == "create" and line["attempt_id"]:
+            if line["operation"] in PAID and line["attempt_id"]:
                 self._creates[line["attempt_id"]] += 1
             if line["fault"]:
                 self._faults[line["fault"]] += 1
