@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
 from content_pipeline.config import Project, day_budget_usd, environment
+from content_pipeline.core.chain import StepRole
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import LanguageModel, PriceList
+from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
 from content_pipeline.ledger import migrate
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
@@ -67,15 +68,18 @@ def open_site(
     profile = provider_profile(settings.generation.provider)
     prices = _prices(site, profile)
     for step in site.chain.steps:
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=1))
+        written = 0 if step.role is StepRole.EMBEDDING else 1
+        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
     cms, hooks = open_cms(site, project, clock=utc_now)
+    model, embeddings = _models(site, project, profile)
     return SiteRuntime(
         site=settings,
         chain=site.chain,
         columns=site.columns,
         generation_version=site.generation_version,
         ledger=ledger,
-        model=_model(site, project, profile),
+        model=model,
+        embeddings=embeddings,
         prices=prices,
         model_route=model_route(site),
         cms=cms,
@@ -125,7 +129,10 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
 
 
-def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:
+def _models(
+    site: Site, project: Project, profile: ProviderProfile
+) -> tuple[LanguageModel, EmbeddingModel]:
+    """Both sides of the site's account at its provider."""
     from content_pipeline.adapters.llm.openai_chat import OpenAIChat  # the SDK: 0.6 s
 
     generation, variables = site.settings.generation, environment()
@@ -138,9 +145,10 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
                 seed=generation.sandbox.seed,
             ),
         )
-        return OpenAIChat(
+        chat = OpenAIChat(
             profile=profile, api_key=SANDBOX_KEY, base_url=running.base_url, now=utc_now
         )
+        return chat, chat.embeddings
     key = variables.get(generation.api_key_env, "").strip()
     if not key and profile.needs_api_key:
         raise ConfigurationError(
@@ -149,7 +157,8 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             "site without one"
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
-    return OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+    chat = OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+    return chat, chat.embeddings
 
 
 def model_route(site: Site) -> str:

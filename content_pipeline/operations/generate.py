@@ -13,7 +13,8 @@ from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline.operations.answers import complete, take_answer, why_unreadable
-from content_pipeline.operations.requests import build_request, most_usage, position
+from content_pipeline.operations.paid_calls import send
+from content_pipeline.operations.requests import most_usage, position
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import heed, set_back
 
@@ -87,18 +88,17 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             return job
         runtime.on_checkpoint("call_intended")
         try:
-            raw = runtime.model.send(
-                build_request(runtime, job, found.step, found.prompt, attempt_id)
-            )
+            raw = send(runtime, job, found.step, found.prompt, attempt_id)
         except CallFailed as failed:
-            return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
+            step = found.step.name
+            return _record_failed_call(runtime, job, lease, attempt_id, step, failed.failure)
     runtime.on_checkpoint("call_answered")
     with runtime.ledger.begin() as connection:
         attempts.save_response(connection, attempt_id, raw)
     runtime.on_checkpoint("answer_saved")
-    unreadable = why_unreadable(runtime, raw)
+    unreadable = why_unreadable(runtime, found.step.name, raw)
     if unreadable is not None:
-        return _record_failed_call(runtime, job, lease, attempt_id, unreadable)
+        return _record_failed_call(runtime, job, lease, attempt_id, found.step.name, unreadable)
     return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
 
 
@@ -132,7 +132,12 @@ def _intend_call(
 
 
 def _record_failed_call(
-    runtime: SiteRuntime, job: PageJob, lease: Lease, attempt_id: str, failure: Failure
+    runtime: SiteRuntime,
+    job: PageJob,
+    lease: Lease,
+    attempt_id: str,
+    step: str,
+    failure: Failure,
 ) -> PageJob:
     with runtime.ledger.fenced(lease) as connection:
         if failure.failure_class is FailureClass.UNCERTAIN:
@@ -147,7 +152,7 @@ def _record_failed_call(
                 wait_s=FIRST_LOOK_S,
             )
         attempts.fail(connection, attempt_id, failure)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=step)
         if failure.failure_class is FailureClass.TRANSIENT:
             # A provider that fails inside may have counted the tokens: nobody refunds a guess.
             spend.keep_as_uncertain(connection, attempt_id)

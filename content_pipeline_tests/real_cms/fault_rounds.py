@@ -90,7 +90,8 @@ def edit_as_a_person(server: WordPressServer, rows: Sequence[Row]) -> None:
     """Add a sentence to the page of each row."""
     for row in rows:
         page = server.id_at(path_of(row))
-        content = server.text_of(page) + f"\n<p>{PERSON}</p>"
+        held = server.as_person("GET", f"pages/{page}?context=edit")["content"]["raw"]
+        content = f"{held}\n<p>{PERSON}</p>"
         server.as_person("POST", f"pages/{page}", {"content": content})
 
 

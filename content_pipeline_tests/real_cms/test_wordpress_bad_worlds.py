@@ -11,16 +11,16 @@ from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
 from content_pipeline_tests.adapters.cms.documents import make_document
 from content_pipeline_tests.operations.small_site import clock
-from content_pipeline_tests.real_cms.conftest import Connect
+from content_pipeline_tests.real_cms.conftest import Connect, RealBench
 from content_pipeline_tests.real_cms.wordpress_bench import WordPressBench
 from content_pipeline_tests.real_cms.wordpress_server import WordPressServer
 
 
-def document(bench: WordPressBench, path: str = "/austria/", **changes: object) -> Document:
+def document(bench: RealBench, path: str = "/austria/", **changes: object) -> Document:
     return replace(make_document(path, base_url=bench.base_url), **changes)  # type: ignore[arg-type]
 
 
-def look(bench: WordPressBench, page: Document, remote_id: str | None = None) -> PageLookUp:
+def look(bench: RealBench, page: Document, remote_id: str | None = None) -> PageLookUp:
     return bench.cms.look_up(page.marker.page_id, page.path, remote_id)
 
 
@@ -30,7 +30,7 @@ def refusal(call: object) -> Failure:
     return refused.value.failure
 
 
-def published(bench: WordPressBench, page: Document) -> str:
+def published(bench: RealBench, page: Document) -> str:
     return bench.cms.publish(page, replacing=bench.cms.create_draft(page)).remote_id
 
 
@@ -39,7 +39,7 @@ def published(bench: WordPressBench, page: Document) -> str:
 
 @pytest.mark.parametrize("user", ["pipeline", "nobody"])
 def test_wrong_credentials_never_read_as_absent(
-    user: str, bench: WordPressBench, connected: Connect
+    user: str, bench: RealBench, connected: Connect
 ) -> None:
     page = document(bench)
     known = published(bench, page)
@@ -57,7 +57,7 @@ def test_wrong_credentials_never_read_as_absent(
     assert "application password" in problem
 
 
-def test_an_account_without_rights_is_told_so(bench: WordPressBench, connected: Connect) -> None:
+def test_an_account_without_rights_is_told_so(bench: RealBench, connected: Connect) -> None:
     author = connected(user="author")
     page = document(bench)
     found = author.look_up(page.marker.page_id, page.path, None)
@@ -75,7 +75,7 @@ def test_an_account_without_rights_is_told_so(bench: WordPressBench, connected: 
 
 @pytest.mark.parametrize("fault", ["fatal", "exit", "noise", "login"])
 def test_a_write_whose_answer_is_unreadable_is_uncertain_and_found_afterwards(
-    fault: str, bench: WordPressBench
+    fault: str, bench: RealBench
 ) -> None:
     page = document(bench)
     bench.server.set_faults({"austria": fault})
@@ -92,7 +92,7 @@ def test_a_write_whose_answer_is_unreadable_is_uncertain_and_found_afterwards(
 
 
 def test_a_write_that_takes_effect_after_its_deadline_is_uncertain(
-    bench: WordPressBench, connected: Connect
+    bench: RealBench, connected: Connect
 ) -> None:
     page, hasty = document(bench), connected(deadline_s=1.0)
     with bench.server.locked():
@@ -110,7 +110,7 @@ def test_a_write_that_takes_effect_after_its_deadline_is_uncertain(
 # --- what was not stored -------------------------------------------------------------------------
 
 
-def test_maintenance_is_waited_for_and_nothing_was_stored(bench: WordPressBench) -> None:
+def test_maintenance_is_waited_for_and_nothing_was_stored(bench: RealBench) -> None:
     page = document(bench)
     with bench.server.maintenance():
         failure = refusal(lambda: bench.cms.create_draft(page))
@@ -120,7 +120,7 @@ def test_maintenance_is_waited_for_and_nothing_was_stored(bench: WordPressBench)
     assert look(bench, page).verdict is Verdict.ABSENT
 
 
-def test_without_a_database_nothing_can_be_said(bench: WordPressBench) -> None:
+def test_without_a_database_nothing_can_be_said(bench: RealBench) -> None:
     page = document(bench)
     with bench.server.without_database():
         found = look(bench, page)
@@ -132,14 +132,14 @@ def test_without_a_database_nothing_can_be_said(bench: WordPressBench) -> None:
     assert look(bench, page).verdict is Verdict.ABSENT
 
 
-def test_a_text_that_the_database_refuses_is_this_pages_own_fault(bench: WordPressBench) -> None:
+def test_a_text_that_the_database_refuses_is_this_pages_own_fault(bench: RealBench) -> None:
     page = document(bench, title="x" * 70_000)
     failure = refusal(lambda: bench.cms.create_draft(page))
     assert (failure.failure_class, failure.code) == (FailureClass.TERMINAL, "db_insert_error")
     assert look(bench, page).verdict is Verdict.ABSENT
 
 
-def test_a_page_beyond_all_limits_is_not_even_sent(bench: WordPressBench) -> None:
+def test_a_page_beyond_all_limits_is_not_even_sent(bench: RealBench) -> None:
     page = document(bench, body_html=f"<p>{'x' * 5_000_000}</p>")
     before = len(bench.server.requests())
     failure = refusal(lambda: bench.cms.create_draft(page))
@@ -183,7 +183,7 @@ if ( str_contains( $_SERVER['REQUEST_URI'], '/wp-json/' ) ) {
     ],
 )
 def test_whatever_stands_before_wordpress_never_reads_as_absent(
-    does: str, reading: FailureClass, writing: FailureClass, bench: WordPressBench
+    does: str, reading: FailureClass, writing: FailureClass, bench: RealBench
 ) -> None:
     page = document(bench)
     bench.server.install("world.php", BEFORE_WORDPRESS % does)
@@ -198,7 +198,7 @@ def test_whatever_stands_before_wordpress_never_reads_as_absent(
 # --- what was stored otherwise than asked --------------------------------------------------------
 
 
-def test_a_taken_address_shows_before_anything_is_public(bench: WordPressBench) -> None:
+def test_a_taken_address_shows_before_anything_is_public(bench: RealBench) -> None:
     page = document(bench)
     bench.occupy(page.path)
     draft = bench.cms.create_draft(page)
@@ -209,7 +209,7 @@ def test_a_taken_address_shows_before_anything_is_public(bench: WordPressBench) 
     assert found.marker is None, "the unfit draft is gone for good, the stranger's page is not"
 
 
-def test_an_address_taken_in_between_leaves_no_public_page_elsewhere(bench: WordPressBench) -> None:
+def test_an_address_taken_in_between_leaves_no_public_page_elsewhere(bench: RealBench) -> None:
     page = document(bench)
     draft = bench.cms.create_draft(page)
     # Another plugin than REST gave the stranger's page the same slug: WordPress allows it.
@@ -233,7 +233,7 @@ def test_a_text_that_wordpress_altered_is_not_intact(
     assert not draft.intact
 
 
-def test_a_page_that_a_person_scheduled_is_not_taken_for_published(bench: WordPressBench) -> None:
+def test_a_page_that_a_person_scheduled_is_not_taken_for_published(bench: RealBench) -> None:
     page = document(bench)
     draft = bench.cms.create_draft(page)
     ahead = (clock() + timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%S")
@@ -250,21 +250,21 @@ def test_a_page_that_a_person_scheduled_is_not_taken_for_published(bench: WordPr
 # --- what people should know ---------------------------------------------------------------------
 
 
-def test_a_check_tells_account_version_and_what_is_not_there(bench: WordPressBench) -> None:
+def test_a_check_tells_account_version_and_what_is_not_there(bench: RealBench) -> None:
     check = bench.cms.check()
     assert check.identity == f"pipeline (editor) on WordPress {bench.server.version}"
     assert check.problems == ()
     assert any("companion plugin is not installed" in note for note in check.notes)
 
 
-def test_a_check_finds_the_plugin(guarded_bench: WordPressBench) -> None:
+def test_a_check_finds_the_plugin(guarded_bench: RealBench) -> None:
     notes = guarded_bench.cms.check().notes
     assert any("companion plugin is installed" in note for note in notes)
 
 
 @pytest.mark.parametrize(("minutes", "words"), [(7, "s behind"), (-7, "s ahead of")])
 def test_a_check_notices_a_clock_that_is_off(
-    minutes: int, words: str, bench: WordPressBench, connected: Connect
+    minutes: int, words: str, bench: RealBench, connected: Connect
 ) -> None:
     def off() -> datetime:
         return clock() + timedelta(minutes=minutes)
@@ -274,30 +274,26 @@ def test_a_check_notices_a_clock_that_is_off(
     assert any(words in note for note in check.notes)
 
 
-def test_a_check_notices_another_address(bench: WordPressBench, connected: Connect) -> None:
+def test_a_check_notices_another_address(bench: RealBench, connected: Connect) -> None:
     check = connected(base_url="https://www.example.com").check()
     assert any("https://www.example.com" in note for note in check.notes)
 
 
-def test_plain_permalinks_are_a_problem(bench: WordPressBench) -> None:
+def test_plain_permalinks_are_a_problem(bench: RealBench) -> None:
     published(bench, document(bench))
     with bench.server.option("permalink_structure", ""):
         problems = bench.cms.check().problems
     assert any("ermalink" in problem for problem in problems)
 
 
-def test_a_check_never_raises_where_nothing_answers(
-    bench: WordPressBench, connected: Connect
-) -> None:
+def test_a_check_never_raises_where_nothing_answers(bench: RealBench, connected: Connect) -> None:
     check = connected(url="http://127.0.0.1:9").check()
     assert check.identity == ""
     (problem,) = check.problems
     assert "could not be reached" in problem
 
 
-def test_json_ld_needs_the_right_to_unfiltered_html(
-    bench: WordPressBench, connected: Connect
-) -> None:
+def test_json_ld_needs_the_right_to_unfiltered_html(bench: RealBench, connected: Connect) -> None:
     editor = connected(json_ld=True)
     page = document(bench)
     draft = editor.create_draft(page)

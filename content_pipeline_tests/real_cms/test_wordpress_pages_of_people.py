@@ -9,7 +9,7 @@ from content_pipeline.core.ports import Verdict
 from content_pipeline_tests.adapters.cms import conformance
 from content_pipeline_tests.adapters.cms.conformance import Law, law_name
 from content_pipeline_tests.adapters.cms.documents import make_document
-from content_pipeline_tests.real_cms.conftest import Connect
+from content_pipeline_tests.real_cms.conftest import Connect, RealBench
 from content_pipeline_tests.real_cms.wordpress_bench import WordPressBench
 from content_pipeline_tests.real_cms.wordpress_server import WordPressServer
 
@@ -34,7 +34,7 @@ def test_posts_keep_the_law_as_well(
     law(WordPressBench(server=wordpress, cms=connected(content_type="posts"), kind="posts"))
 
 
-def publish_as_the_lane_does(bench: WordPressBench) -> str:
+def publish_as_the_lane_does(bench: RealBench) -> str:
     """Look, create, publish, read back."""
     page = make_document(base_url=bench.base_url)
     assert bench.cms.look_up(page.marker.page_id, page.path, None).verdict is Verdict.ABSENT
@@ -44,7 +44,7 @@ def publish_as_the_lane_does(bench: WordPressBench) -> str:
     return written.remote_id
 
 
-def test_a_first_publish_is_five_requests_and_a_second_look_one(bench: WordPressBench) -> None:
+def test_a_first_publish_is_five_requests_and_a_second_look_one(bench: RealBench) -> None:
     remote_id = publish_as_the_lane_does(bench)
     pages = "/wp-json/wp/v2/pages"
     assert bench.server.requests() == [
@@ -59,12 +59,12 @@ def test_a_first_publish_is_five_requests_and_a_second_look_one(bench: WordPress
     assert len(bench.server.requests()) == 6
 
 
-def test_with_our_plugin_a_first_publish_is_four_requests(guarded_bench: WordPressBench) -> None:
+def test_with_our_plugin_a_first_publish_is_four_requests(guarded_bench: RealBench) -> None:
     publish_as_the_lane_does(guarded_bench)
     assert len(guarded_bench.server.requests()) == 4
 
 
-def test_the_plugin_is_noticed_when_it_comes_and_when_it_goes(bench: WordPressBench) -> None:
+def test_the_plugin_is_noticed_when_it_comes_and_when_it_goes(bench: RealBench) -> None:
     page = make_document(base_url=bench.base_url)
     for wanted in (False, True, False):
         bench.server.install_guard(wanted=wanted)
@@ -72,7 +72,7 @@ def test_the_plugin_is_noticed_when_it_comes_and_when_it_goes(bench: WordPressBe
         assert bench.cms.capabilities.client_id is wanted
 
 
-def test_a_page_stands_below_its_parent(bench: WordPressBench) -> None:
+def test_a_page_stands_below_its_parent(bench: RealBench) -> None:
     bench.occupy("/austria/")
     page = make_document("/austria/vienna/", base_url=bench.base_url)
     draft = bench.cms.create_draft(page)
@@ -81,7 +81,7 @@ def test_a_page_stands_below_its_parent(bench: WordPressBench) -> None:
     assert bench.visible(page.path) is not None
 
 
-def test_a_page_without_its_parent_is_refused_before_it_is_created(bench: WordPressBench) -> None:
+def test_a_page_without_its_parent_is_refused_before_it_is_created(bench: RealBench) -> None:
     page = make_document("/austria/vienna/", base_url=bench.base_url)
     with pytest.raises(CallFailed) as refused:
         bench.cms.create_draft(page)
@@ -92,7 +92,7 @@ def test_a_page_without_its_parent_is_refused_before_it_is_created(bench: WordPr
     assert bench.cms.create_draft(page).path == page.path
 
 
-def test_a_parent_that_was_made_anew_is_found_again(bench: WordPressBench) -> None:
+def test_a_parent_that_was_made_anew_is_found_again(bench: RealBench) -> None:
     bench.occupy("/austria/")
     bench.cms.create_draft(make_document("/austria/vienna/", base_url=bench.base_url))
     bench.delete("/austria/")
@@ -107,9 +107,7 @@ def test_a_parent_that_was_made_anew_is_found_again(bench: WordPressBench) -> No
 @pytest.mark.parametrize(
     "path", ["/Austria/", "/österreich/", "/a~b/", "/a.b/", "/a//b/", "/", "/a"]
 )
-def test_a_path_that_wordpress_would_change_is_refused_unsent(
-    path: str, bench: WordPressBench
-) -> None:
+def test_a_path_that_wordpress_would_change_is_refused_unsent(path: str, bench: RealBench) -> None:
     page = make_document(path, base_url=bench.base_url)
     with pytest.raises(CallFailed) as refused:
         bench.cms.create_draft(page)
@@ -119,10 +117,10 @@ def test_a_path_that_wordpress_would_change_is_refused_unsent(
     assert bench.server.requests() == []
 
 
-def test_a_copy_that_a_person_made_is_no_twin(bench: WordPressBench) -> None:
+def test_a_copy_that_a_person_made_is_no_twin(bench: RealBench) -> None:
     page = make_document(base_url=bench.base_url)
     ours = bench.cms.publish(page, replacing=bench.cms.create_draft(page))
-    content = bench.server.text_of(int(ours.remote_id))
+    content = bench.text_of(int(ours.remote_id))
     copy = {"status": "draft", "title": "A copy", "slug": "copy", "content": content}
     bench.server.as_person("POST", "pages", copy)
     found = bench.cms.look_up(page.marker.page_id, page.path, None)
@@ -131,7 +129,7 @@ def test_a_copy_that_a_person_made_is_no_twin(bench: WordPressBench) -> None:
 
 
 def test_a_draft_that_a_person_edited_goes_into_the_trash_and_not_for_good(
-    bench: WordPressBench,
+    bench: RealBench,
 ) -> None:
     page = make_document(base_url=bench.base_url)
     bench.cms.create_draft(page)
@@ -144,7 +142,7 @@ def test_a_draft_that_a_person_edited_goes_into_the_trash_and_not_for_good(
     assert found.status is RemoteStatus.TRASHED
 
 
-def test_a_page_that_was_edited_since_it_was_seen_is_not_taken_away(bench: WordPressBench) -> None:
+def test_a_page_that_was_edited_since_it_was_seen_is_not_taken_away(bench: RealBench) -> None:
     page = make_document(base_url=bench.base_url)
     seen = bench.cms.publish(page, replacing=bench.cms.create_draft(page))
     bench.edit(page.path)
@@ -155,7 +153,7 @@ def test_a_page_that_was_edited_since_it_was_seen_is_not_taken_away(bench: WordP
     assert bench.visible(page.path) is not None
 
 
-def test_a_page_that_lost_its_mark_is_not_taken_for_missing(bench: WordPressBench) -> None:
+def test_a_page_that_lost_its_mark_is_not_taken_for_missing(bench: RealBench) -> None:
     page = make_document(base_url=bench.base_url)
     ours = bench.cms.publish(page, replacing=bench.cms.create_draft(page))
     changes = {"content": "<p>Converted by an editor.</p>", "slug": "moved"}
@@ -165,7 +163,7 @@ def test_a_page_that_lost_its_mark_is_not_taken_for_missing(bench: WordPressBenc
     assert (found.page.remote_id, found.page.marker) == (ours.remote_id, None)
 
 
-def test_a_page_restored_under_another_id_is_found_by_its_mark(bench: WordPressBench) -> None:
+def test_a_page_restored_under_another_id_is_found_by_its_mark(bench: RealBench) -> None:
     page = make_document(base_url=bench.base_url)
     ours = bench.cms.publish(page, replacing=bench.cms.create_draft(page))
     bench.server.sql(f"UPDATE wp_posts SET ID = ID + 500 WHERE ID = {ours.remote_id}")
@@ -174,7 +172,7 @@ def test_a_page_restored_under_another_id_is_found_by_its_mark(bench: WordPressB
     assert found.remote_id == str(int(ours.remote_id) + 500)
 
 
-def test_a_page_dated_ahead_is_no_point_to_go_on_from(bench: WordPressBench) -> None:
+def test_a_page_dated_ahead_is_no_point_to_go_on_from(bench: RealBench) -> None:
     page = make_document(base_url=bench.base_url)
     bench.cms.publish(page, replacing=bench.cms.create_draft(page))
     bench.occupy("/imported/")
@@ -190,7 +188,7 @@ def test_a_page_dated_ahead_is_no_point_to_go_on_from(bench: WordPressBench) -> 
     assert told.point < "2099"
 
 
-def test_an_inventory_of_more_than_a_slice_lists_every_page_once(bench: WordPressBench) -> None:
+def test_an_inventory_of_more_than_a_slice_lists_every_page_once(bench: RealBench) -> None:
     values = ", ".join(
         f"('publish', 'page', 'p{number}', 'x', 'x', '', '', '', '', '2026-01-01', '2026-01-01', "
         "'2026-01-01', '2026-01-01')"

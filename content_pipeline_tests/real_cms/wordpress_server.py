@@ -100,11 +100,6 @@ class WordPressServer:
         assert answer.status < 300, f"{method} {route} is answered {answer.status}: {text[:500]!r}"
         return json.loads(text)
 
-    def text_of(self, page: int, kind: str = "pages") -> str:
-        content = self.as_person("GET", f"{kind}/{page}?context=edit")["content"]["raw"]
-        assert isinstance(content, str)
-        return content
-
     def empty(self) -> None:
         """A site without a page, a fault or a plugin."""
         self.sql("TRUNCATE wp_posts; TRUNCATE wp_postmeta; TRUNCATE wp_term_relationships")

@@ -8,6 +8,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -243,6 +244,7 @@ step_outputs = Table(
     Column("output", JSONB, nullable=False),
     Column("output_hash", Text, nullable=False),
     created(),
+    Column("vector", LargeBinary),
     PrimaryKeyConstraint("page_job_id", "step", "step_key"),
     Index("step_outputs_page_id_idx", "page_id"),
 )
