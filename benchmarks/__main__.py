@@ -12,8 +12,9 @@ from benchmarks.fresh import bench_fresh
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
+from benchmarks.wordpress import bench_wordpress
 
-NAMES = ("lane", "ledger", "rerun")
+NAMES = ("lane", "ledger", "rerun", "wordpress")
 
 
 def main() -> None:
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
     parser.add_argument("--pages", type=int, default=240, help="topics of the example (240)")
     parser.add_argument("--rounds", type=int, default=3, help="of lane and ledger (3)")
+    parser.add_argument("--faulty-pages", type=int, default=50, help="of wordpress, per fault (50)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -42,6 +44,8 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         bench_lane(console, pages=asked.pages, rounds=asked.rounds)
     if "rerun" in names:
         bench_rerun(console, pages=asked.pages)
+    if "wordpress" in names:
+        bench_wordpress(console, pages=asked.faulty_pages)
     if asked.fresh:
         bench_fresh(console)
 

@@ -27,7 +27,8 @@ LATE = "late"
 LOCKED_S = 2.5
 """Longer than a publisher waits for an answer, shorter than it stays quiet afterwards."""
 
-LONGEST_S = 300.0
+LONGEST_S = 1200.0
+"""For hundreds of pages on a busy machine."""
 
 PERSON = "A person was here."
 

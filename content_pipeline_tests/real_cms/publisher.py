@@ -67,7 +67,7 @@ def _settings(order: Order) -> SiteSettings:
     return settings_of(
         order.site,
         base_url=order.server.url,
-        lane={"lease_s": 1, "patience_s": 40, "publish_quiet_s": QUIET_S},
+        lane={"lease_s": 1, "patience_s": 300, "publish_quiet_s": QUIET_S},
         # A page whose every answer is lost, and whose publisher is killed again and again.
         retries={"uncertain": {"attempts": 20, "first_wait_s": 0}},
     )

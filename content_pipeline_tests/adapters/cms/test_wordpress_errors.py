@@ -45,7 +45,7 @@ WORLDS: list[tuple[str, Answer, FailureClass, FailureClass, str]] = [
     ("wrong password", answer(401, wp("rest_forbidden_context")), A, A, "application password"),
     ("not logged in", answer(401, wp("rest_not_logged_in")), A, A, "application password"),
     ("revoked", answer(401, wp("incorrect_password")), A, A, "was revoked"),
-    ("wrong password, listing", answer(400, FORBIDDEN_STATUS), A, A, "may not see drafts"),
+    ("wrong password, listing", answer(400, FORBIDDEN_STATUS), A, A, "application password"),
     ("401 of a proxy", answer(401, HTML), A, A, "application password"),
     ("author", answer(403, wp("rest_cannot_create")), A, A, "editor"),
     ("may not publish", answer(403, wp("rest_cannot_publish")), A, A, "editor"),
