@@ -15,8 +15,9 @@ from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
 from benchmarks.waiting import bench_waiting
+from benchmarks.wordpress import bench_wordpress
 
-NAMES = ("cap", "lane", "ledger", "limit", "rerun", "waiting")
+NAMES = ("cap", "lane", "ledger", "limit", "rerun", "waiting", "wordpress")
 
 
 def main() -> None:
@@ -28,6 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, default=HIDDEN_LIMIT, help=f"calls the provider takes ({HIDDEN_LIMIT})"
     )
+    parser.add_argument("--faulty-pages", type=int, default=50, help="of wordpress, per fault (50)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -54,6 +56,8 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         bench_rerun(console, pages=asked.pages)
     if "waiting" in names:
         bench_waiting(console)
+    if "wordpress" in names:
+        bench_wordpress(console, pages=asked.faulty_pages)
     if asked.fresh:
         bench_fresh(console)
 

@@ -11,20 +11,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
-from content_pipeline.adapters.cms.folder import FolderCMS
-from content_pipeline.adapters.hooks.index_page import IndexPage
-from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
 from content_pipeline.config import Project, day_budget_usd, environment
 from content_pipeline.core.chain import StepRole
-from content_pipeline.core.cms import CMS
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
 from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
@@ -35,6 +30,7 @@ from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running
+from content_pipeline.site_cms import cms_route, open_cms
 from content_pipeline.site_files import Site
 
 SANDBOX = "sandbox"
@@ -77,7 +73,7 @@ def open_site(
         written = 0 if step.role is StepRole.EMBEDDING else 1
         prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
     _refuse_hopeless_caps(site, prices)
-    cms, hooks = _folder_site(site, project)
+    cms, hooks = open_cms(site, project, clock=utc_now)
     model, embeddings = _models(site, project, profile)
     return SiteRuntime(
         site=settings,
@@ -199,19 +195,3 @@ def model_route(site: Site) -> str:
         variables.get(generation.base_url_env, ""), variables.get(generation.api_key_env, "")
     )
     return f"{generation.provider}:{account[:8]}"
-
-
-def cms_route(site: Site) -> str:
-    """The site's CMS."""
-    return f"{site.settings.cms.kind}:{site.settings.site}"
-
-
-def _folder_site(site: Site, project: Project) -> tuple[CMS, tuple[SiteHook, ...]]:
-    root = published_folder(site, project)
-    cms = FolderCMS(root, base_url=site.settings.base_url, clock=utc_now)
-    return cms, (SitemapFile(root), IndexPage(root))
-
-
-def published_folder(site: Site, project: Project) -> Path:
-    """Where the site's pages are written."""
-    return project.root / site.settings.cms.folder

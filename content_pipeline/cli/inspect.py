@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from sqlalchemy import Connection
 
-from content_pipeline.bootstrap import cms_route, model_route
+from content_pipeline.bootstrap import model_route
 from content_pipeline.cli.context import (
     choose_site,
     load_sites,
@@ -22,6 +22,7 @@ from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
 from content_pipeline.ledger import call_limits, overview, reports, routes, spend
+from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
 
 SHOWN = 20

@@ -2,11 +2,12 @@
 
 import click
 
-from content_pipeline.bootstrap import caps_of, cms_route, model_route
+from content_pipeline.bootstrap import caps_of, model_route
 from content_pipeline.cli.context import choose_site, opened_ledger, site_option
 from content_pipeline.config import find_project
 from content_pipeline.ledger import budget_waits, routes
 from content_pipeline.ledger.leases import Selection
+from content_pipeline.site_cms import cms_route
 
 
 @click.command()

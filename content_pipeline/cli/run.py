@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
 
-from content_pipeline.bootstrap import open_site, published_folder, topic_rows
+from content_pipeline.bootstrap import open_site, topic_rows
 from content_pipeline.cli.context import choose_site, opened_ledger, plain_console, site_option
 from content_pipeline.cli.summary import RunSummary, print_summary
 from content_pipeline.config import Project, find_project
@@ -28,6 +28,7 @@ from content_pipeline.operations.announce import announce
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.submit import submit
+from content_pipeline.site_cms import where_to_look
 from content_pipeline.site_files import Site
 
 
@@ -82,7 +83,7 @@ def _work(
             announced=announced,
             untold=found.pending_announcements,
             closed_routes=_closed_routes(connection, runtime),
-            look_at=str(published_folder(site, project) / "index.html"),
+            look_at=where_to_look(site, project),
             interrupted=stop.is_set(),
         )
 

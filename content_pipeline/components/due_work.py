@@ -8,7 +8,7 @@ this job; as a backfill they were 167.
 import dagster as dg
 from sqlalchemy import Connection
 
-from content_pipeline.bootstrap import caps_of, cms_route, model_route
+from content_pipeline.bootstrap import caps_of, model_route
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, PRIORITY_TAG
 from content_pipeline.components.interruption import interruptible
 from content_pipeline.components.page_work import end_run, work_on
@@ -21,6 +21,7 @@ from content_pipeline.components.site_at_work import (
 from content_pipeline.components.topics_asset import unregistered
 from content_pipeline.ledger import budget_waits, effects, intake, leases, routes
 from content_pipeline.ledger.leases import Outlook, Selection
+from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
 
 PAGES_PER_RUN = 500

@@ -12,7 +12,6 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from content_pipeline.adapters.cms.folder_paths import page_file
-from content_pipeline.bootstrap import published_folder
 from content_pipeline.components.dagster_private import (
     CheckedMaterialization,
     checked_materializations,
@@ -36,6 +35,7 @@ from content_pipeline.core.states import NEXT, Stage
 from content_pipeline.ledger import drafts, jobs, reports
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.site_cms import published_folder
 
 RunContext = dg.OpExecutionContext | dg.AssetExecutionContext
 
@@ -104,10 +104,10 @@ class PageEvents:
         return known | preview_metadata(article) if shows_text else known
 
     def _file_of(self, page: PageReport) -> Path | None:
-        site = self.assets.site
-        if site.settings.cms.kind != "folder" or page.path is None:
+        folder = published_folder(self.assets.site, this_project())
+        if folder is None or page.path is None:
             return None
-        return published_folder(site, this_project()) / page_file(page.path)
+        return folder / page_file(page.path)
 
 
 def evaluate_checks(

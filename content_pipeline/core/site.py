@@ -11,19 +11,14 @@ from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from content_pipeline.core.chain import StepRole
+from content_pipeline.core.cms_settings import CMSSettings
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
+from content_pipeline.core.settings import VariableName
 from content_pipeline.core.time_limits import why_out_of_order
 from content_pipeline.core.validation import ArticleRules
 from content_pipeline.core.vectors import MOST_NUMBERS
@@ -42,21 +37,6 @@ PATH_FIELD = re.compile(r"\{([^{}]+)\}")
 _FIXED_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)+/")
 """A path template with its columns filled: what every CMS and web server takes without a quarrel,
 and what can be nobody's sitemap.xml. Refused here, or every page would be paid for and refused."""
-
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
-
-
-def _variable_name(value: str | None) -> str | None:
-    # Strict, and silent about the value: people paste the key itself here.
-    if value is not None and not _VARIABLE.fullmatch(value):
-        raise ValueError(
-            "name an environment variable (capital letters, digits and _); what it holds never "
-            "stands in this file"
-        )
-    return value
-
-
-VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 
 def _worth_another_try(
@@ -291,20 +271,6 @@ class GenerationSettings(_Settings):
         return self
 
 
-class FolderCMSSettings(_Settings):
-    """A folder that a web server or a browser shows as a site."""
-
-    kind: Literal["folder"] = "folder"
-    folder: Annotated[str, Field(description="relative to the project")]
-
-    @field_validator("folder")
-    @classmethod
-    def _own_folder(cls, value: str) -> str:
-        if not value.strip(" ./") or "\x00" in value:
-            raise ValueError("name a folder of the site's own, e.g. public/countries")
-        return value
-
-
 class Budgets(_Settings):
     """Caps in dollars; a call that could pass one is not made."""
 
@@ -349,7 +315,7 @@ class SiteSettings(_Settings):
     topics: TopicSource
     article: ArticleSettings
     generation: GenerationSettings
-    cms: FolderCMSSettings
+    cms: CMSSettings
     budgets: Budgets = Budgets()
     retries: Retries = {}
     lane: LaneSettings = LaneSettings()

@@ -5,14 +5,14 @@ the wire is in ``provider`` and ``wire``. Draws depend on the plan's seed and on
 never on the order in which concurrent requests arrive (``nth`` and ``every`` do, by their nature).
 """
 
-import random
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from content_pipeline.sandbox.draws import Draws
 
 
 class FaultKind(StrEnum):
@@ -159,34 +159,24 @@ class RunningPlan:
 
     def __init__(self, plan: FaultPlan) -> None:
         self.plan = plan
-        self._requests: Counter[str] = Counter()
-        self._fired: Counter[int] = Counter()
-        self._seen: Counter[str] = Counter()
+        self._draws = Draws(plan.seed)
 
     def fault_for(self, request: Incoming) -> Fault | None:
         """Count ``request`` and return what happens to it."""
-        self._requests[request.operation] += 1
-        self._seen[request.key] += 1
+        number = self._draws.counted(request.operation, request.key)
         for index, rule in enumerate(self.plan.rules):
-            if rule.times is not None and self._fired[index] >= rule.times:
-                continue
-            if self._matches(index, rule.match, request):
-                self._fired[index] += 1
+            if _is_meant(rule.match, request, number) and self._draws.strikes(
+                index, rule.times, rule.match.probability, request.key
+            ):
                 return rule.fault
         return None
 
-    def _matches(self, index: int, match: Match, request: Incoming) -> bool:
-        number = self._requests[request.operation]
-        return (
-            match.operation == request.operation
-            and match.nth in (None, number)
-            and (match.every is None or number % match.every == 0)
-            and match.metadata.items() <= request.metadata.items()
-            and (match.prompt_contains is None or match.prompt_contains in request.prompt)
-            and (match.probability is None or self._draw(index, request.key) < match.probability)
-        )
 
-    def _draw(self, index: int, key: str) -> float:
-        # The same key may come again (a client that retries): each time is a draw of its own.
-        seed = f"fault {self.plan.seed} {index} {key} {self._seen[key]}"
-        return random.Random(seed).random()  # noqa: S311  # seeded on purpose
+def _is_meant(match: Match, request: Incoming, number: int) -> bool:
+    return (
+        match.operation == request.operation
+        and match.nth in (None, number)
+        and (match.every is None or number % match.every == 0)
+        and match.metadata.items() <= request.metadata.items()
+        and (match.prompt_contains is None or match.prompt_contains in request.prompt)
+    )
