@@ -129,7 +129,7 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
 
 
 def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:
-    from content_pipeline.adapters.llm.openai_chat import OpenAIChat  # the SDK: 0.6 s
+    from content_pipeline.adapters.llm.openai_model import OpenAIModel  # the SDK: 0.6 s
 
     generation, variables = site.settings.generation, environment()
     if generation.provider == SANDBOX:
@@ -141,7 +141,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
                 seed=generation.sandbox.seed,
             ),
         )
-        return OpenAIChat(
+        return OpenAIModel(
             profile=profile, api_key=SANDBOX_KEY, base_url=running.base_url, now=utc_now
         )
     key = variables.get(generation.api_key_env, "").strip()
@@ -152,7 +152,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             "site without one"
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
-    return OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+    return OpenAIModel(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
 
 
 def model_route(site: Site) -> str:

@@ -7,6 +7,7 @@ Credentials never stand here: fields that name one name the environment variable
 
 import re
 from decimal import Decimal
+from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
@@ -29,6 +30,19 @@ SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
 Provider = Literal[
     "sandbox", "openai", "azure", "openrouter", "vllm", "ollama", "llama_cpp", "generic"
 ]
+
+WITH_RESPONSES: frozenset[Provider] = frozenset({"sandbox", "openai", "azure"})
+"""Where the Responses API keeps an answer and hands it out by id, in the background too. Elsewhere
+it is missing, forgets (Ollama, vLLM by default) or ignores ``background`` (llama.cpp)."""
+
+
+class GenerationAPI(StrEnum):
+    """The endpoint that paid calls go to, which decides how a lost answer is found again."""
+
+    CHAT = "chat"
+    """Chat completions: stored ones can be listed by the attempt's id."""
+    RESPONSES = "responses"
+    """Responses: one can be asked for by the id that the provider gave it."""
 
 
 PATH_FIELD = re.compile(r"\{([^{}]+)\}")
@@ -160,6 +174,16 @@ class GenerationSettings(_Settings):
 
     provider: Provider
     model: Annotated[str, Field(min_length=1, max_length=200)]
+    api: Annotated[GenerationAPI, Field(description="endpoint of the calls: chat or responses")] = (
+        GenerationAPI.CHAT
+    )
+    background: Annotated[
+        bool,
+        Field(
+            description="with `api: responses`: the provider answers at once with an id and works "
+            "on; a lost connection or worker then loses nothing"
+        ),
+    ] = False
     max_output_tokens: Annotated[int, Field(ge=16, le=200_000)] = 3000
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
     deadline_s: Annotated[float, Field(gt=0, le=3600, description="wall clock of one call")] = 120
@@ -182,6 +206,17 @@ class GenerationSettings(_Settings):
         dict[Literal["title", "meta_description", "introduction", "sections"], str] | None,
         Field(description="article field: `step` or `step.key`, when no step writes the article"),
     ] = None
+
+    @model_validator(mode="after")
+    def _offered_api(self) -> Self:
+        if self.api is GenerationAPI.RESPONSES and self.provider not in WITH_RESPONSES:
+            raise ValueError(
+                f"provider {self.provider!r} does not keep responses that could be asked for after "
+                f"a lost answer; use `api: chat`, or one of {', '.join(sorted(WITH_RESPONSES))}"
+            )
+        if self.background and self.api is not GenerationAPI.RESPONSES:
+            raise ValueError("`background: true` needs `api: responses`; chat has no such mode")
+        return self
 
     @model_validator(mode="after")
     def _whole_chain(self) -> Self:

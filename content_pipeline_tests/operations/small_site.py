@@ -19,7 +19,7 @@ from content_pipeline import site_files
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import provider_profile
 from content_pipeline.core.ports import CMS, LanguageModel, SiteHook
@@ -99,10 +99,10 @@ def clock() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the adapters' clock in tests
 
 
-def real_model(base_url: str) -> OpenAIChat:
+def real_model(base_url: str) -> OpenAIModel:
     """The real client of a sandbox provider. Close it."""
     profile = provider_profile("sandbox")
-    return OpenAIChat(profile=profile, api_key="key", base_url=base_url, now=clock)
+    return OpenAIModel(profile=profile, api_key="key", base_url=base_url, now=clock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.profiles import provider_profile
 from content_pipeline.core.article import SCHEMA_NAME, article_schema
 from content_pipeline.core.ports import GenerationRequest, RawResponse
@@ -38,9 +38,9 @@ def request(**changes: Any) -> GenerationRequest:
     return GenerationRequest(**{**fields, **changes})
 
 
-def chat(base_url: str, *, profile: str = "openai", **changes: Any) -> OpenAIChat:
+def chat(base_url: str, *, profile: str = "openai", **changes: Any) -> OpenAIModel:
     arguments = {"api_key": KEY, "now": now, "base_url": base_url, **changes}
-    return OpenAIChat(profile=provider_profile(profile), **arguments)
+    return OpenAIModel(profile=provider_profile(profile), **arguments)
 
 
 def completion(
