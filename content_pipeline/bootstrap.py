@@ -142,7 +142,12 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             ),
         )
         return OpenAIModel(
-            profile=profile, api_key=SANDBOX_KEY, base_url=running.base_url, now=utc_now
+            profile=profile,
+            api_key=SANDBOX_KEY,
+            base_url=running.base_url,
+            now=utc_now,
+            api=generation.api,
+            background=generation.background,
         )
     key = variables.get(generation.api_key_env, "").strip()
     if not key and profile.needs_api_key:
@@ -152,7 +157,14 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             "site without one"
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
-    return OpenAIModel(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+    return OpenAIModel(
+        profile=profile,
+        api_key=key or None,
+        base_url=base_url,
+        now=utc_now,
+        api=generation.api,
+        background=generation.background,
+    )
 
 
 def model_route(site: Site) -> str:

@@ -18,17 +18,22 @@ from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, drafts, jobs, routes, spend, step_outputs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.ledger.schema import AnswerSource, AttemptKind
 from content_pipeline.operations.requests import ChainPosition, position
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.setbacks import heed, set_back
 
 
 def why_unreadable(runtime: SiteRuntime, raw: RawResponse) -> Failure | None:
     """Why a saved answer does not even say whether it is one (a proxy's page, a cut body)."""
-    failure = runtime.model.read(raw).failure
-    uncertain = failure is not None and failure.failure_class is FailureClass.UNCERTAIN
-    return failure if uncertain else None
+    reading = runtime.model.read(raw)
+    return reading.failure if is_unreadable(reading) else None
+
+
+def is_unreadable(reading: Reading) -> bool:
+    """Whether it is not even known whether ``reading`` is of an answer, or not yet."""
+    failure = reading.failure
+    return failure is not None and failure.failure_class is FailureClass.UNCERTAIN
 
 
 def take_answer(
@@ -47,7 +52,7 @@ def take_answer(
     it. An answer that stays unreadable when the provider itself hands it out is a useless one.
     ``asked``: where the chain stood at the call, when the caller has just looked.
     """
-    reading = runtime.model.read(raw)
+    reading = _with_usage(runtime, attempt_id, runtime.model.read(raw))
     before = asked or position(runtime, job)
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
     output = _output_of(reading, before.step)
@@ -55,7 +60,7 @@ def take_answer(
         if isinstance(output, Failure):
             attempts.fail(connection, attempt_id, output, reading=reading)
             job = set_back(connection, runtime, job, lease, output, AttemptKind.GENERATE)
-            _book(connection, runtime, attempt_id, before.step, reading)
+            _book_failure(connection, runtime, attempt_id, before.step, reading, output)
             return job
         step_outputs.store(
             connection,
@@ -90,6 +95,58 @@ def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosit
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
         step_outputs.take_over(connection, job, found.outputs.values())
         return _go_on(connection, runtime, job, lease, found.values, attempt_id)
+
+
+def _with_usage(runtime: SiteRuntime, attempt_id: str, reading: Reading) -> Reading:
+    """``reading`` with the tokens that the provider itself keeps of an answer that names none.
+
+    Asked once: an answer that is kept without them, or not listed yet, is booked at its worst.
+    """
+    if reading.usage is not None or not _is_paid(reading.failure):
+        return reading
+    if reading.kept_as is None and not runtime.model.capabilities.look_up_by_attempt:
+        return reading
+    found = runtime.model.look_up(attempt_id, reading.kept_as)
+    if found.raw is None:
+        return reading
+    with runtime.ledger.begin() as connection:
+        attempts.save_response(connection, attempt_id, found.raw, AnswerSource.LOOK_UP)
+    return replace(reading, usage=runtime.model.read(found.raw).usage)
+
+
+def _is_paid(failure: Failure | None) -> bool:
+    """Whether tokens were certainly generated: also a cut or declined answer is paid for."""
+    return failure is None or failure.failure_class in _PAID
+
+
+_PAID = frozenset({FailureClass.BAD_OUTPUT, FailureClass.POLICY})
+
+
+def _book_failure(
+    connection: Connection,
+    runtime: SiteRuntime,
+    attempt_id: str,
+    step: Step,
+    reading: Reading,
+    failure: Failure,
+) -> None:
+    """Settle an answer that is none: one that names tokens was paid for, whatever it says else."""
+    if reading.usage is None and not _is_paid(failure):
+        book_unpaid(connection, runtime, attempt_id, failure)
+    else:
+        _book(connection, runtime, attempt_id, step, reading)
+
+
+def book_unpaid(
+    connection: Connection, runtime: SiteRuntime, attempt_id: str, failure: Failure
+) -> None:
+    """Settle a call that failed without an answer, and make every machine heed why."""
+    if failure.failure_class is FailureClass.TRANSIENT:
+        # A provider that fails inside may have counted the tokens: nobody refunds a guess.
+        spend.keep_as_uncertain(connection, attempt_id)
+    else:
+        spend.release(connection, attempt_id)
+    heed(connection, runtime.model_route, failure)
 
 
 def _book(

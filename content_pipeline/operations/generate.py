@@ -4,6 +4,8 @@ What belongs here: the way from ``queued`` to a saved answer when nothing is los
 the answer is ``answers``'s; what became of a call whose answer was lost is settled in ``recover``.
 """
 
+import time
+
 from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.prompts import PromptError
@@ -12,10 +14,16 @@ from content_pipeline.ledger import attempts, jobs, routes, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline.operations.answers import complete, take_answer, why_unreadable
+from content_pipeline.operations.answers import (
+    book_unpaid,
+    complete,
+    take_answer,
+    why_unreadable,
+)
+from content_pipeline.operations.kept_answers import wait_for_answer
 from content_pipeline.operations.requests import build_request, most_usage, position
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import heed, set_back
+from content_pipeline.operations.setbacks import set_back
 
 FIRST_LOOK_S = 1.0
 """A lost answer is looked for this soon; most lost connections hide a finished call."""
@@ -82,6 +90,7 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     found = position(runtime, job)
     assert found.step is not None, f"page job {job.page_job_id} reserved money for no step"
     with runtime.call_slots:
+        until = time.monotonic() + runtime.site.generation.deadline_s
         job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
         if attempt_id is None:
             return job
@@ -92,10 +101,11 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             )
         except CallFailed as failed:
             return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
-    runtime.on_checkpoint("call_answered")
-    with runtime.ledger.begin() as connection:
-        attempts.save_response(connection, attempt_id, raw)
-    runtime.on_checkpoint("answer_saved")
+        runtime.on_checkpoint("call_answered")
+        with runtime.ledger.begin() as connection:
+            attempts.save_response(connection, attempt_id, raw)
+        runtime.on_checkpoint("answer_saved")
+        raw = wait_for_answer(runtime, job, attempt_id, raw, until=until)
     unreadable = why_unreadable(runtime, raw)
     if unreadable is not None:
         return _record_failed_call(runtime, job, lease, attempt_id, unreadable)
@@ -126,6 +136,7 @@ def _intend_call(
             run_id=runtime.run_id,
             step=step,
             model=model,
+            api=settings.api,
             answer_within_s=settings.deadline_s + settings.answer_slack_s,
         )
         return jobs.move(connection, job, PageJobState.GENERATING, lease=lease), attempt_id
@@ -148,10 +159,5 @@ def _record_failed_call(
             )
         attempts.fail(connection, attempt_id, failure)
         job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
-        if failure.failure_class is FailureClass.TRANSIENT:
-            # A provider that fails inside may have counted the tokens: nobody refunds a guess.
-            spend.keep_as_uncertain(connection, attempt_id)
-        else:
-            spend.release(connection, attempt_id)
-        heed(connection, runtime.model_route, failure)
+        book_unpaid(connection, runtime, attempt_id, failure)
         return job

@@ -99,10 +99,10 @@ def clock() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the adapters' clock in tests
 
 
-def real_model(base_url: str) -> OpenAIModel:
-    """The real client of a sandbox provider. Close it."""
+def real_model(base_url: str, **more: Any) -> OpenAIModel:
+    """The real client of a sandbox provider; ``more``: its ``api`` and ``background``. Close it."""
     profile = provider_profile("sandbox")
-    return OpenAIModel(profile=profile, api_key="key", base_url=base_url, now=clock)
+    return OpenAIModel(profile=profile, api_key="key", base_url=base_url, now=clock, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
