@@ -8,6 +8,7 @@ import time
 
 from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.ports import GenerationRequest, RawResponse
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, routes, spend
@@ -90,26 +91,34 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     found = position(runtime, job)
     assert found.step is not None, f"page job {job.page_job_id} reserved money for no step"
     with runtime.call_slots:
-        until = time.monotonic() + runtime.site.generation.deadline_s
         job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
         if attempt_id is None:
             return job
         runtime.on_checkpoint("call_intended")
+        request = build_request(runtime, job, found.step, found.prompt, attempt_id)
         try:
-            raw = runtime.model.send(
-                build_request(runtime, job, found.step, found.prompt, attempt_id)
-            )
+            raw = _answer(runtime, job, request)
         except CallFailed as failed:
             return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
-        runtime.on_checkpoint("call_answered")
-        with runtime.ledger.begin() as connection:
-            attempts.save_response(connection, attempt_id, raw)
-        runtime.on_checkpoint("answer_saved")
-        raw = wait_for_answer(runtime, job, attempt_id, raw, until=until)
+        if runtime.model.read(raw).failure is not None:
+            # While the slot is held: what went wrong may forbid the call of the page after this.
+            return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
+    return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
+
+
+def _answer(runtime: SiteRuntime, job: PageJob, request: GenerationRequest) -> RawResponse:
+    """Make the call; its saved answer. Raises CallFailed, also for one that says nothing yet."""
+    until = time.monotonic() + request.deadline_s
+    raw = runtime.model.send(request)
+    runtime.on_checkpoint("call_answered")
+    with runtime.ledger.begin() as connection:
+        attempts.save_response(connection, request.attempt_id, raw)
+    runtime.on_checkpoint("answer_saved")
+    raw = wait_for_answer(runtime, job, request.attempt_id, raw, until=until)
     unreadable = why_unreadable(runtime, raw)
     if unreadable is not None:
-        return _record_failed_call(runtime, job, lease, attempt_id, unreadable)
-    return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
+        raise CallFailed(unreadable)
+    return raw
 
 
 def _intend_call(

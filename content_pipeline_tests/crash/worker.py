@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
+from content_pipeline.core.site import GenerationAPI
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce
@@ -41,6 +42,8 @@ class Order:
     folder: Path
     chain: bool = False
     """Make every page by two calls, the second of which is asked with the answer of the first."""
+    background: bool = False
+    """Make the calls as background responses, whose answers are asked for by id."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -51,6 +54,7 @@ STEPS = [
     {"name": "outline", "prompt": "outline.md", "output": "outline.json"},
     {"name": "page", "prompt": "page.md"},
 ]
+BACKGROUND = {"api": GenerationAPI.RESPONSES, "background": True}
 OUTLINE = {
     "type": "object",
     "properties": {"points": {"type": "array", "items": {"type": "string"}}},
@@ -73,11 +77,12 @@ def work(order: Order) -> None:
             "answer_slack_s": 0.3,
             "in_flight": 4,
             **({"steps": STEPS} if order.chain else {}),
+            **(BACKGROUND if order.background else {}),
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
-    model = real_model(order.provider_url)
+    model = real_model(order.provider_url, **(BACKGROUND if order.background else {}))
     runtime = runtime_of(
         Parts(
             site=site_of(settings, files=FILES),
