@@ -13,7 +13,7 @@ from content_pipeline.core.article import NotAnArticle, article_json
 from content_pipeline.core.chain import NotOfSchema, Step, parse_output
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import digest
-from content_pipeline.core.ports import RawResponse, Reading
+from content_pipeline.core.ports import Reading
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, drafts, jobs, routes, spend, step_outputs
 from content_pipeline.ledger.database import Lease
@@ -24,14 +24,8 @@ from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import heed, set_back
 
 
-def why_unreadable(runtime: SiteRuntime, raw: RawResponse) -> Failure | None:
-    """Why a saved answer does not even say whether it is one (a proxy's page, a cut body)."""
-    reading = runtime.model.read(raw)
-    return reading.failure if is_unreadable(reading) else None
-
-
 def is_unreadable(reading: Reading) -> bool:
-    """Whether it is not even known whether ``reading`` is of an answer, or not yet."""
+    """Whether a saved answer does not even say that it is one: a proxy's page, or not yet one."""
     failure = reading.failure
     return failure is not None and failure.failure_class is FailureClass.UNCERTAIN
 
@@ -41,7 +35,7 @@ def take_answer(
     job: PageJob,
     lease: Lease,
     attempt_id: str,
-    raw: RawResponse,
+    reading: Reading,
     *,
     recovered: bool,
     asked: ChainPosition | None = None,
@@ -52,7 +46,7 @@ def take_answer(
     it. An answer that stays unreadable when the provider itself hands it out is a useless one.
     ``asked``: where the chain stood at the call, when the caller has just looked.
     """
-    reading = _with_usage(runtime, attempt_id, runtime.model.read(raw))
+    reading = _with_usage(runtime, attempt_id, reading)
     before = asked or position(runtime, job)
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
     output = _output_of(reading, before.step)

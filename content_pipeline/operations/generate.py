@@ -5,10 +5,12 @@ the answer is ``answers``'s; what became of a call whose answer was lost is sett
 """
 
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 
 from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.ports import GenerationRequest, RawResponse
+from content_pipeline.core.ports import GenerationRequest, Reading
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, routes, spend
@@ -18,8 +20,8 @@ from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline.operations.answers import (
     book_unpaid,
     complete,
+    is_unreadable,
     take_answer,
-    why_unreadable,
 )
 from content_pipeline.operations.kept_answers import wait_for_answer
 from content_pipeline.operations.requests import build_request, most_usage, position
@@ -90,35 +92,42 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``reserved`` → the next step or ``generated``, or to where the call's failure leads."""
     found = position(runtime, job)
     assert found.step is not None, f"page job {job.page_job_id} reserved money for no step"
-    with runtime.call_slots:
+    with ExitStack() as slot:
+        slot.enter_context(runtime.call_slots)
         job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
         if attempt_id is None:
             return job
         runtime.on_checkpoint("call_intended")
         request = build_request(runtime, job, found.step, found.prompt, attempt_id)
         try:
-            raw = _answer(runtime, job, request)
+            reading = _answer(runtime, job, request, free_slot=slot.close)
         except CallFailed as failed:
-            return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
-        if runtime.model.read(raw).failure is not None:
             # While the slot is held: what went wrong may forbid the call of the page after this.
-            return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
-    return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
+            return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
+        return take_answer(runtime, job, lease, attempt_id, reading, recovered=False, asked=found)
 
 
-def _answer(runtime: SiteRuntime, job: PageJob, request: GenerationRequest) -> RawResponse:
-    """Make the call; its saved answer. Raises CallFailed, also for one that says nothing yet."""
+def _answer(
+    runtime: SiteRuntime, job: PageJob, request: GenerationRequest, *, free_slot: Callable[[], None]
+) -> Reading:
+    """Make the call; its saved answer. Raises CallFailed, also for one that says nothing yet.
+
+    ``free_slot``: the next call may go out. One in the background is in flight until its answer.
+    """
     until = time.monotonic() + request.deadline_s
     raw = runtime.model.send(request)
     runtime.on_checkpoint("call_answered")
+    if not runtime.site.generation.background:
+        free_slot()
     with runtime.ledger.begin() as connection:
         attempts.save_response(connection, request.attempt_id, raw)
     runtime.on_checkpoint("answer_saved")
-    raw = wait_for_answer(runtime, job, request.attempt_id, raw, until=until)
-    unreadable = why_unreadable(runtime, raw)
-    if unreadable is not None:
-        raise CallFailed(unreadable)
-    return raw
+    reading = wait_for_answer(
+        runtime, job, request.attempt_id, runtime.model.read(raw), until=until
+    )
+    if reading.failure is not None and is_unreadable(reading):
+        raise CallFailed(reading.failure)
+    return reading
 
 
 def _intend_call(

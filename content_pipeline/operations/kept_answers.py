@@ -7,7 +7,7 @@ wants any more can be stopped. What becomes of one that did not end in time is `
 
 import time
 
-from content_pipeline.core.ports import RawResponse, Verdict
+from content_pipeline.core.ports import RawResponse, Reading, Verdict
 from content_pipeline.ledger import attempts, cancellations
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AnswerSource
@@ -24,19 +24,19 @@ LONGEST_BETWEEN_S = 5.0
 
 
 def wait_for_answer(
-    runtime: SiteRuntime, job: PageJob, attempt_id: str, raw: RawResponse, *, until: float
-) -> RawResponse:
-    """The answer of a call that ``raw``, which is saved, only accepted; ``raw`` when it is one.
+    runtime: SiteRuntime, job: PageJob, attempt_id: str, reading: Reading, *, until: float
+) -> Reading:
+    """The saved answer of a call that ``reading`` only accepted; ``reading`` when it is one.
 
-    ``until``: an instant of ``time.monotonic``. ``raw`` as well when there was no answer by then.
+    ``until``: an instant of ``time.monotonic``. ``reading`` as well when there was none by then.
     """
-    reading = runtime.model.read(raw)
     if reading.kept_as is None or not is_unreadable(reading):
-        return raw
+        return reading
     with runtime.ledger.begin() as connection:
         attempts.accept(connection, attempt_id, reading.kept_as)
     runtime.on_checkpoint("call_accepted")
-    return _ask(runtime, job, attempt_id, reading.kept_as, until) or raw
+    raw = _ask(runtime, job, attempt_id, reading.kept_as, until)
+    return reading if raw is None else runtime.model.read(raw)
 
 
 def save_found(runtime: SiteRuntime, attempt_id: str, raw: RawResponse) -> None:

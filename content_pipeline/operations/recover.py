@@ -7,7 +7,7 @@ try.
 """
 
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.ports import Verdict
+from content_pipeline.core.ports import Reading, Verdict
 from content_pipeline.core.site import GenerationAPI
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, spend
@@ -15,7 +15,7 @@ from content_pipeline.ledger.attempts import Attempt
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline.operations.answers import is_unreadable, take_answer, why_unreadable
+from content_pipeline.operations.answers import is_unreadable, take_answer
 from content_pipeline.operations.kept_answers import save_found
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
@@ -30,9 +30,9 @@ KEEP_ASKING_S = 3600.0
 def resume_generating(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generating`` whose worker is gone: read the saved answer, or call the outcome uncertain."""
     attempt = _newest(runtime, job)
-    reading = None if attempt.raw is None else runtime.model.read(attempt.raw)
-    if attempt.raw is not None and reading is not None and not is_unreadable(reading):
-        return take_answer(runtime, job, lease, attempt.attempt_id, attempt.raw, recovered=True)
+    reading = _saved(runtime, attempt)
+    if reading is not None and not is_unreadable(reading):
+        return take_answer(runtime, job, lease, attempt.attempt_id, reading, recovered=True)
     failure = Failure(
         failure_class=FailureClass.UNCERTAIN,
         message="the worker stopped while the call was out; whether it was paid is not known yet",
@@ -50,8 +50,9 @@ def resume_generating(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
 def settle_generation(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generation_uncertain``: take the answer if one can be found, else wait or move on."""
     attempt = _newest(runtime, job)
-    if attempt.raw is not None and why_unreadable(runtime, attempt.raw) is None:
-        return take_answer(runtime, job, lease, attempt.attempt_id, attempt.raw, recovered=True)
+    reading = _saved(runtime, attempt)
+    if reading is not None and not is_unreadable(reading):
+        return take_answer(runtime, job, lease, attempt.attempt_id, reading, recovered=True)
     left_s = attempt.answer_by_s or 0.0
     no_way_to_ask = _no_way_to_ask(runtime, attempt)
     if no_way_to_ask is not None:
@@ -68,7 +69,8 @@ def _ask(
     found = runtime.model.look_up(attempt.attempt_id, attempt.kept_as)
     if found.verdict is Verdict.PRESENT and found.raw is not None:
         save_found(runtime, attempt.attempt_id, found.raw)
-        return take_answer(runtime, job, lease, attempt.attempt_id, found.raw, recovered=True)
+        reading = runtime.model.read(found.raw)
+        return take_answer(runtime, job, lease, attempt.attempt_id, reading, recovered=True)
     if found.verdict is Verdict.ABSENT:
         if left_s > 0:
             return _wait(runtime, job, lease, min(left_s, LOOK_EVERY_S))
@@ -110,6 +112,11 @@ def _newest(runtime: SiteRuntime, job: PageJob) -> Attempt:
         attempt = attempts.newest(connection, job.page_job_id, AttemptKind.GENERATE)
     assert attempt is not None, f"page job {job.page_job_id} is {job.state} without an attempt"
     return attempt
+
+
+def _saved(runtime: SiteRuntime, attempt: Attempt) -> Reading | None:
+    """What our own saved answer says, if there is one."""
+    return None if attempt.raw is None else runtime.model.read(attempt.raw)
 
 
 def _wait(

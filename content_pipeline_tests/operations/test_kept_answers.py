@@ -148,6 +148,22 @@ def test_a_lane_of_several_pages_is_done_by_responses(
     assert (bench.calls(), bench.billed()) == (5, 5)
 
 
+def test_a_call_in_the_background_holds_its_slot_until_its_answer_is_there(
+    make_bench: MakeBench, sandbox: SandboxClient
+) -> None:
+    model = real_model(sandbox.base_url, api=RESPONSES, background=True)
+    bench = make_bench(
+        4, model=model, generation={"api": "responses", "background": True, "in_flight": 1}
+    )
+    bench.strike("slow", seconds=0.25, times=None)
+    bench.submit_and_run()
+    model.close()
+    begun = [each["at"] for each in sandbox.requests() if each["operation"] == "create"]
+    ended = [each["at"] for each in sandbox.truth()["generations"]]
+    assert len(begun) == len(ended) == 4
+    assert all(end < begin for end, begin in zip(ended, begun[1:], strict=False))
+
+
 # --- a worker that is gone ----------------------------------------------------------------------
 
 
@@ -273,6 +289,24 @@ def test_a_response_that_failed_inside_may_have_been_billed_and_is_tried_again(
     assert bench.attempts() == [("generate", "failed", "transient")]
     assert bench.spend() == ["uncertain"]
     assert bench.step().state is S.PUBLISHED
+    assert (bench.calls(), bench.billed()) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "failure_class", "spent"),
+    [("server_error", "transient", "uncertain"), ("rate_limit_exceeded", "throttled", "released")],
+)
+def test_a_response_that_failed_while_no_worker_looked_ends_the_same(
+    code: str, failure_class: str, spent: str, bench: Bench
+) -> None:
+    bench.strike("failed", code=code)
+    gone_at(bench, "call_accepted")
+    steps_until(bench, S.PUBLISHED)
+    assert bench.attempts()[:2] == [
+        ("generate", "failed", failure_class),
+        ("generate", "succeeded", None),
+    ]
+    assert bench.spend() == sorted(["settled", spent])
     assert (bench.calls(), bench.billed()) == (2, 1)
 
 
