@@ -43,7 +43,8 @@ class Order:
     chain: bool = False
     """Make every page by two calls, the second of which is asked with the answer of the first."""
     background: bool = False
-    """Make the calls as background responses, whose answers are asked for by id."""
+    """Make the calls as background responses, whose answers are asked for by id; one at a time,
+    because a death while another call waits for its id loses that one's for good."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -77,7 +78,7 @@ def work(order: Order) -> None:
             "answer_slack_s": 0.3,
             "in_flight": 4,
             **({"steps": STEPS} if order.chain else {}),
-            **(BACKGROUND if order.background else {}),
+            **({**BACKGROUND, "in_flight": 1} if order.background else {}),
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )
