@@ -9,18 +9,25 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from content_pipeline.core.article import Article, Section, article_json
+from content_pipeline.core.cms import (
+    CMSCapabilities,
+    CMSCheck,
+    Document,
+    Glance,
+    Inventory,
+    PageLookUp,
+    RecentChanges,
+    RemoteContent,
+    RemotePage,
+    RemoteStatus,
+)
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import (
-    CMSCapabilities,
-    Document,
     GenerationLookUp,
     GenerationRequest,
     LanguageModelCapabilities,
-    PageLookUp,
     RawResponse,
     Reading,
-    RemotePage,
-    RemoteStatus,
     Verdict,
 )
 
@@ -74,7 +81,7 @@ class InstantCMS:
     """Holds pages in memory, by path."""
 
     capabilities = CMSCapabilities(
-        client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False
+        client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False, trash=False
     )
 
     def __init__(self) -> None:
@@ -102,6 +109,31 @@ class InstantCMS:
             assert self._pages.get(document.path) == replacing, f"{document.path}: lost race"
             self._pages[document.path] = page
         return page
+
+    def withdraw(self, page: RemotePage) -> None:
+        self.remove(page)
+
+    def remove(self, page: RemotePage) -> None:
+        with self._lock:
+            self._pages.pop(page.path, None)
+
+    def content_of(self, page: RemotePage) -> RemoteContent:
+        raise AssertionError(f"{page.path}: no text is kept")
+
+    def inventory(self, next_slice: str | None) -> Inventory:
+        assert next_slice is None
+        with self._lock:
+            glances = tuple(
+                Glance(remote_id=at.remote_id, path=at.path, status=at.status, version=at.version)
+                for at in self._pages.values()
+            )
+        return Inventory(glances=glances, next_slice=None)
+
+    def recent_changes(self, point: str | None) -> RecentChanges:
+        return RecentChanges(pages=(), point=point or "")
+
+    def check(self) -> CMSCheck:
+        return CMSCheck(identity="memory")
 
 
 class FlatPrices:

@@ -19,10 +19,12 @@ from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
 from content_pipeline.config import Project, day_budget_usd, environment
+from content_pipeline.core.chain import StepRole
+from content_pipeline.core.cms import CMS
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import CMS, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList, SiteHook
 from content_pipeline.ledger import migrate
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
@@ -70,15 +72,18 @@ def open_site(
     profile = provider_profile(settings.generation.provider)
     prices = _prices(site, profile)
     for step in site.chain.steps:
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=1))
+        written = 0 if step.role is StepRole.EMBEDDING else 1
+        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
     cms, hooks = _folder_site(site, project)
+    model, embeddings = _models(site, project, profile)
     return SiteRuntime(
         site=settings,
         chain=site.chain,
         columns=site.columns,
         generation_version=site.generation_version,
         ledger=ledger,
-        model=_model(site, project, profile),
+        model=model,
+        embeddings=embeddings,
         prices=prices,
         model_route=model_route(site),
         cms=cms,
@@ -128,7 +133,10 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
 
 
-def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:
+def _models(
+    site: Site, project: Project, profile: ProviderProfile
+) -> tuple[LanguageModel, EmbeddingModel]:
+    """Both sides of the site's account at its provider."""
     from content_pipeline.adapters.llm.openai_model import OpenAIModel  # the SDK: 0.6 s
 
     generation, variables = site.settings.generation, environment()
@@ -141,7 +149,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
                 seed=generation.sandbox.seed,
             ),
         )
-        return OpenAIModel(
+        model = OpenAIModel(
             profile=profile,
             api_key=SANDBOX_KEY,
             base_url=running.base_url,
@@ -149,6 +157,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             api=generation.api,
             background=generation.background,
         )
+        return model, model.embeddings
     key = variables.get(generation.api_key_env, "").strip()
     if not key and profile.needs_api_key:
         raise ConfigurationError(
@@ -157,7 +166,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             "site without one"
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
-    return OpenAIModel(
+    model = OpenAIModel(
         profile=profile,
         api_key=key or None,
         base_url=base_url,
@@ -165,6 +174,7 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
         api=generation.api,
         background=generation.background,
     )
+    return model, model.embeddings
 
 
 def model_route(site: Site) -> str:

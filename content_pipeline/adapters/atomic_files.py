@@ -73,6 +73,30 @@ class SiteFolder:
         with _storage_failures(f"cannot list {self.root}"):
             return tuple(sorted(path.name for path in self.root.iterdir()))
 
+    def files_called(self, leaf: str, *, written_since_s: float = 0.0) -> list[str]:
+        """Names of all files called ``leaf`` below the root that were written since a time.
+
+        ``written_since_s``: seconds since 1970. No link is followed. Raises CallFailed (storage).
+        """
+        found: list[str] = []
+        with _storage_failures(f"cannot list {self.root}"):
+            for folder, folders, files in os.walk(self.root):
+                folders[:] = [name for name in folders if name != PRIVATE_FOLDER]
+                path = Path(folder) / leaf
+                with suppress(FileNotFoundError):
+                    if leaf in files and path.lstat().st_mtime >= written_since_s:
+                        found.append(path.relative_to(self.root).as_posix())
+        return found
+
+    def problem(self) -> str | None:
+        """Why nothing could be written below the root now; None when it could be."""
+        place = next(path for path in (self.root, *self.root.parents) if path.exists())
+        if not place.is_dir():
+            return f"{place} is a file, so {self.root} cannot be a folder; move it away"
+        if not os.access(place, os.W_OK | os.X_OK):
+            return f"{place} cannot be written; give the pipeline's user the right to it"
+        return None
+
     @contextmanager
     def writing(self) -> Iterator["FolderWriter"]:
         """The only writer of the folder, among all threads and processes, until left.

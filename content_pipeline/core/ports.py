@@ -43,6 +43,19 @@ class GenerationRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingRequest:
+    """One paid call for a vector, fully determined before anything is sent."""
+
+    attempt_id: str
+    model: str
+    text: str
+    dimensions: int | None
+    """Numbers of the vector; None: as many as the model gives by itself."""
+    deadline_s: float
+    """Wall-clock seconds from the first byte sent to the last byte read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RawResponse:
     """A provider's 2xx answer as it came, committed before anybody parses it."""
 
@@ -67,6 +80,8 @@ class Reading:
     kept_as: str | None = None
     """The id under which the provider hands the answer out (again), complete or not yet; None when
     it hands out nothing by id. With an uncertain failure: accepted, and not complete."""
+    vector: bytes | None = field(default=None, repr=False)
+    """Of an embedding, in the form of ``core.vectors``; its length is not checked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,112 +143,26 @@ class LanguageModel(Protocol):
         ...
 
 
+class EmbeddingModel(Protocol):
+    """A provider of paid embeddings. One ``send`` is exactly one HTTP request.
+
+    There is no way to ask afterwards: no provider keeps embeddings.
+    """
+
+    def send(self, request: EmbeddingRequest) -> RawResponse:
+        """Make the paid call. Raises CallFailed with the failure's class, and nothing else."""
+        ...
+
+    def read(self, raw: RawResponse) -> Reading:
+        """Interpret a raw answer; never raises for anything a provider may have sent."""
+        ...
+
+
 class PriceList(Protocol):
     """Dollars of tokens."""
 
     def cost(self, model: str, usage: Usage) -> Decimal:
         """The price of ``usage`` in dollars. Raises UnknownPrice for a model without a price."""
-        ...
-
-
-# --- the content management system --------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
-    """Our mark on a page of the CMS: tells whose it is, which revision, and with what content."""
-
-    page_id: str
-    revision: int
-    content_hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """What the CMS is asked to hold: one revision of one page, already sanitised."""
-
-    marker: Marker
-    site_title: str
-    language: str
-    path: str
-    """Canonical path below the site's base: starts with and ends in a slash."""
-    url: str
-    """Canonical absolute URL."""
-    title: str
-    meta_description: str
-    body_html: str
-    """Sanitised HTML of the article without the title."""
-    json_ld: Mapping[str, Any]
-
-
-class RemoteStatus(StrEnum):
-    """Where a page of the CMS stands for a visitor."""
-
-    PUBLISHED = "published"
-    DRAFT = "draft"
-    TRASHED = "trashed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemotePage:
-    """One page as the CMS holds it now."""
-
-    remote_id: str
-    """The CMS's own id; opaque to us."""
-    path: str
-    url: str
-    status: RemoteStatus
-    marker: Marker | None
-    """None: the page does not carry our mark."""
-    fingerprint: str
-    """Digest of what the server returned; changes with every edit, by whomever."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageLookUp:
-    """Answer to "what do you hold for this page?". Only a parsed answer says present or absent."""
-
-    verdict: Verdict
-    page: RemotePage | None = None
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CMSCapabilities:
-    """What a CMS offers; the publish protocol picks the strongest."""
-
-    client_id: bool
-    """We choose the id, so creating twice cannot make two pages."""
-    compare_and_swap: bool
-    """A write names the version it replaces and is refused when that changed."""
-    drafts: bool
-    """A page can be created invisible and published by id afterwards."""
-    marker_look_up: bool
-    """A page can be found by our marker wherever it was moved."""
-
-
-class CMS(Protocol):
-    """Where pages are published. Every method raises CallFailed and nothing else."""
-
-    @property
-    def capabilities(self) -> CMSCapabilities:
-        """What the publish protocol may build on."""
-        ...
-
-    def look_up(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:
-        """What the CMS holds for our page: by stored id, marker and path."""
-        ...
-
-    def create_draft(self, document: Document) -> RemotePage:
-        """Create the page invisible; only called when ``capabilities.drafts``."""
-        ...
-
-    def publish(self, document: Document, *, replacing: RemotePage | None) -> RemotePage:
-        """Make ``document`` the page's public content, over exactly what ``replacing`` saw.
-
-        ``replacing`` is None when the page does not exist yet. Raises CallFailed of class
-        conflict when the CMS can tell that the page is not what ``replacing`` saw.
-        """
         ...
 
 

@@ -17,8 +17,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from content_pipeline.core.article import Article, Section
+from content_pipeline.core.cms import Document, Marker
 from content_pipeline.core.identity import content_hash
-from content_pipeline.core.ports import Document, Marker
 
 ALLOWED_TAGS = frozenset(
     {"p", "br", "hr", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre", "a"}

@@ -20,9 +20,12 @@ from pydantic import (
     model_validator,
 )
 
+from content_pipeline.core.chain import StepRole
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
 from content_pipeline.core.validation import ArticleRules
+from content_pipeline.core.vectors import MOST_NUMBERS
 
 SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
 """Also a Dagster asset-key part, group name and folder name, so lower case and short."""
@@ -68,8 +71,33 @@ def _variable_name(value: str | None) -> str | None:
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 
+def _worth_another_try(
+    value: dict[FailureClass, RetryPolicy],
+) -> dict[FailureClass, RetryPolicy]:
+    for failure_class in sorted(value.keys() & TRIED_ONCE):
+        if value[failure_class].attempts > 1:
+            raise ValueError(
+                f"{failure_class} is tried once: the same again would end the same. To have "
+                "drafts that break a rule written anew, use article.regenerations"
+            )
+    return value
+
+
+Retries = Annotated[dict[FailureClass, RetryPolicy], AfterValidator(_worth_another_try)]
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WhenGone(StrEnum):
+    """What happens to the page of a topic that is no longer in the table."""
+
+    KEEP = "keep"
+    UNPUBLISH = "unpublish"
+    """It is taken off the site."""
+    REDIRECT = "redirect"
+    """It is taken off the site, and visitors are led elsewhere."""
 
 
 class TopicSource(_Settings):
@@ -85,6 +113,21 @@ class TopicSource(_Settings):
     path: Annotated[
         str, Field(description="the page's path; {column} stands for a slug of that column")
     ] = "/{name}/"
+    when_gone: Annotated[
+        WhenGone, Field(description="what happens to the page of a topic that left the table")
+    ] = WhenGone.KEEP
+    redirect_to: Annotated[
+        str | None, Field(description="path or URL that visitors of such a page are led to")
+    ] = None
+    most_gone_share: Annotated[
+        float, Field(ge=0, le=1, description="more pages at once are not taken off the site")
+    ] = 0.2
+
+    @model_validator(mode="after")
+    def _says_where(self) -> Self:
+        if (self.when_gone is WhenGone.REDIRECT) != (self.redirect_to is not None):
+            raise ValueError("`redirect_to` and `when_gone: redirect` go together")
+        return self
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -153,12 +196,42 @@ class GenerationStep(_Settings):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     prompt: Annotated[str, Field(description="Jinja template file; may use {{ earlier_step }}")]
     output: Annotated[
-        str, Field(description="`article`, `review`, or a JSON schema file beside this file")
+        str,
+        Field(
+            description="`article`, `review`, `embedding`, or a JSON schema file beside this file"
+        ),
     ] = "article"
     model: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     max_output_tokens: Annotated[int | None, Field(ge=16, le=200_000)] = None
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    dimensions: Annotated[
+        int | None,
+        Field(ge=1, le=MOST_NUMBERS, description="numbers of an embedding; else the model's own"),
+    ] = None
     price: Price | None = None
+    retries: Annotated[
+        Retries, Field(description="by class of failure, where this step's are not the site's")
+    ] = {}
+
+    @property
+    def is_embedding(self) -> bool:
+        """Whether the step makes a vector instead of text."""
+        return self.output == StepRole.EMBEDDING
+
+    @model_validator(mode="after")
+    def _fits_its_output(self) -> Self:
+        if not self.is_embedding:
+            if self.dimensions is not None:
+                raise ValueError("`dimensions` are an embedding's; this step writes text")
+            return self
+        if self.model is None:
+            raise ValueError(
+                "an embedding needs a `model` of its own, e.g. text-embedding-3-small: the site's "
+                "writes text"
+            )
+        if self.max_output_tokens is not None or self.temperature is not None:
+            raise ValueError("an embedding has neither `max_output_tokens` nor `temperature`")
+        return self
 
 
 class SandboxSettings(_Settings):
@@ -223,6 +296,9 @@ class GenerationSettings(_Settings):
         names = [step.name for step in self.steps]
         if len(set(names)) != len(names):
             raise ValueError("two steps share a name; every step needs its own")
+        vectors = [step.name for step in self.steps if step.is_embedding]
+        if len(vectors) > 1:
+            raise ValueError("pages are compared by one vector; keep one step of those that embed")
         if self.assemble is None:
             if self.steps and not any(step.output == "article" for step in self.steps):
                 raise ValueError("no step writes the article; add `assemble` or `output: article`")
@@ -232,6 +308,8 @@ class GenerationSettings(_Settings):
         for source in self.assemble.values():
             if source.partition(".")[0] not in names:
                 raise ValueError(f"`assemble` names {source!r}, and no step is called that")
+            if source.partition(".")[0] in vectors:
+                raise ValueError(f"`assemble` names {source!r}, which is a vector and no text")
         return self
 
 
@@ -284,21 +362,21 @@ class SiteSettings(_Settings):
     generation: GenerationSettings
     cms: FolderCMSSettings
     budgets: Budgets = Budgets()
-    retries: dict[FailureClass, RetryPolicy] = {}
+    retries: Retries = {}
     lane: LaneSettings = LaneSettings()
+    site_changes: Annotated[
+        ReactionPolicy, Field(description="what to do about pages that were changed on the site")
+    ] = ReactionPolicy()
 
-    @field_validator("retries")
-    @classmethod
-    def _worth_another_try(
-        cls, value: dict[FailureClass, RetryPolicy]
-    ) -> dict[FailureClass, RetryPolicy]:
-        for failure_class in sorted(value.keys() & TRIED_ONCE):
-            if value[failure_class].attempts > 1:
-                raise ValueError(
-                    f"{failure_class} is tried once: the same again would end the same. To have "
-                    "drafts that break a rule written anew, use article.regenerations"
-                )
-        return value
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        limit = self.article.rules.max_similarity
+        if limit is not None and not any(step.is_embedding for step in self.generation.steps):
+            raise ValueError(
+                "article.rules.max_similarity compares pages by their vectors; add a step with "
+                "`output: embedding` to generation.steps"
+            )
+        return self
 
     @field_validator("base_url")
     @classmethod

@@ -10,15 +10,17 @@ from typing import Any
 from sqlalchemy import Connection
 
 from content_pipeline.core.article import NotAnArticle, article_json
-from content_pipeline.core.chain import NotOfSchema, Step, parse_output
+from content_pipeline.core.chain import NotOfSchema, Step, StepRole, parse_output
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import Reading
 from content_pipeline.core.states import PageJobState
+from content_pipeline.core.vectors import NotAVector, check, description
 from content_pipeline.ledger import attempts, drafts, jobs, routes, spend, step_outputs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AnswerSource, AttemptKind
+from content_pipeline.operations.paid_calls import can_be_asked_about
 from content_pipeline.operations.requests import ChainPosition, position
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import heed, set_back
@@ -46,25 +48,32 @@ def take_answer(
     it. An answer that stays unreadable when the provider itself hands it out is a useless one.
     ``asked``: where the chain stood at the call, when the caller has just looked.
     """
-    reading = _with_usage(runtime, attempt_id, reading)
-    before = asked or position(runtime, job)
+    # Whether the site's file has changed since the question, of which nobody knows it any more.
+    outdated = asked is None and job.generation_version != runtime.generation_version
+    before = asked or position(runtime, job, by_itself=outdated)
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
-    output = _output_of(reading, before.step)
+    step = before.step
+    reading = _with_usage(runtime, step, attempt_id, reading)
+    output = _output_of(reading, step)
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
         if isinstance(output, Failure):
             attempts.fail(connection, attempt_id, output, reading=reading)
-            job = set_back(connection, runtime, job, lease, output, AttemptKind.GENERATE)
-            _book_failure(connection, runtime, attempt_id, before.step, reading, output)
+            job = set_back(
+                connection, runtime, job, lease, output, AttemptKind.GENERATE, step=step.name
+            )
+            _book_failure(connection, runtime, attempt_id, step, reading, output)
             return job
+        step_outputs.take_over(connection, job, before.of_earlier_jobs(job))
         step_outputs.store(
             connection,
             job,
-            step=before.step.name,
-            step_key=before.step_key(job),
+            step=step.name,
+            step_key=_key_for_nobody(attempt_id) if outdated else before.step_key(job),
             attempt_id=attempt_id,
             output=output,
+            vector=reading.vector,
         )
-        values = before.values | {before.step.name: output}
+        values = before.values | {step.name: output}
         job = _go_on(connection, runtime, job, lease, values, attempt_id)
         attempts.succeed(
             connection,
@@ -74,13 +83,21 @@ def take_answer(
             recovered=recovered,
             reading=reading,
         )
-        _book(connection, runtime, attempt_id, before.step, reading)
+        _book(connection, runtime, attempt_id, step, reading)
         routes.succeeded(connection, runtime.model_route)
     if job.revision is None:
         runtime.on_checkpoint("step_stored")
     else:
         runtime.on_checkpoint("draft_stored")
     return job
+
+
+def _key_for_nobody(attempt_id: str) -> str:
+    """Under which no other page job finds an answer.
+
+    An answer to an earlier prompt, found after a crash, was once taken over as one to the new.
+    """
+    return digest("answer to an earlier way of generating", attempt_id)
 
 
 def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosition) -> PageJob:
@@ -91,14 +108,14 @@ def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosit
         return _go_on(connection, runtime, job, lease, found.values, attempt_id)
 
 
-def _with_usage(runtime: SiteRuntime, attempt_id: str, reading: Reading) -> Reading:
+def _with_usage(runtime: SiteRuntime, step: Step, attempt_id: str, reading: Reading) -> Reading:
     """``reading`` with the tokens that the provider itself keeps of an answer that names none.
 
     Asked once: an answer that is kept without them, or not listed yet, is booked at its worst.
     """
     if reading.usage is not None or not _is_paid(reading.failure):
         return reading
-    if reading.kept_as is None and not runtime.model.capabilities.look_up_by_attempt:
+    if reading.kept_as is None and not can_be_asked_about(runtime, step.name):
         return reading
     found = runtime.model.look_up(attempt_id, reading.kept_as)
     if found.raw is None:
@@ -155,14 +172,18 @@ def _book(
 
 
 def _output_of(reading: Reading, step: Step) -> Any:
-    """The parsed output, or the Failure that stands in its place."""
+    """The parsed output, of a vector its description, or the Failure that stands in its place."""
     if reading.failure is not None:
         if reading.failure.failure_class is FailureClass.UNCERTAIN:
             return replace(reading.failure, failure_class=FailureClass.BAD_OUTPUT)
         return reading.failure
     try:
+        if step.role is StepRole.EMBEDDING:
+            vector = reading.vector or b""
+            check(vector, model=step.model, dimensions=step.dimensions)
+            return description(vector, step.model_identity)
         return parse_output(reading.text or "", step)
-    except NotOfSchema as error:
+    except (NotAVector, NotOfSchema) as error:
         return Failure(
             failure_class=FailureClass.BAD_OUTPUT,
             message=f"step {step.name}: {error}",

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from content_pipeline.core.chain import Step
 from content_pipeline.core.errors import BudgetExhausted, CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.ports import GenerationRequest, Reading
+from content_pipeline.core.ports import Reading
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, routes, spend
@@ -24,7 +25,8 @@ from content_pipeline.operations.answers import (
     take_answer,
 )
 from content_pipeline.operations.kept_answers import wait_for_answer
-from content_pipeline.operations.requests import build_request, most_usage, position
+from content_pipeline.operations.paid_calls import api_of, read, send
+from content_pipeline.operations.requests import most_usage, position
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 
@@ -98,33 +100,37 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
         if attempt_id is None:
             return job
         runtime.on_checkpoint("call_intended")
-        request = build_request(runtime, job, found.step, found.prompt, attempt_id)
         try:
-            reading = _answer(runtime, job, request, free_slot=slot.close)
+            reading = _answer(runtime, job, found.step, found.prompt, attempt_id, slot.close)
         except CallFailed as failed:
             # While the slot is held: what went wrong may forbid the call of the page after this.
-            return _record_failed_call(runtime, job, lease, attempt_id, failed.failure)
+            step = found.step.name
+            return _record_failed_call(runtime, job, lease, attempt_id, step, failed.failure)
         return take_answer(runtime, job, lease, attempt_id, reading, recovered=False, asked=found)
 
 
 def _answer(
-    runtime: SiteRuntime, job: PageJob, request: GenerationRequest, *, free_slot: Callable[[], None]
+    runtime: SiteRuntime,
+    job: PageJob,
+    step: Step,
+    prompt: str,
+    attempt_id: str,
+    free_slot: Callable[[], None],
 ) -> Reading:
     """Make the call; its saved answer. Raises CallFailed, also for one that says nothing yet.
 
     ``free_slot``: the next call may go out. One in the background is in flight until its answer.
     """
-    until = time.monotonic() + request.deadline_s
-    raw = runtime.model.send(request)
+    until = time.monotonic() + runtime.site.generation.deadline_s
+    raw = send(runtime, job, step, prompt, attempt_id)
     runtime.on_checkpoint("call_answered")
     if not runtime.site.generation.background:
         free_slot()
     with runtime.ledger.begin() as connection:
-        attempts.save_response(connection, request.attempt_id, raw)
+        attempts.save_response(connection, attempt_id, raw)
     runtime.on_checkpoint("answer_saved")
-    reading = wait_for_answer(
-        runtime, job, request.attempt_id, runtime.model.read(raw), until=until
-    )
+    said = read(runtime, step.name, raw)
+    reading = wait_for_answer(runtime, job, attempt_id, said, until=until)
     if reading.failure is not None and is_unreadable(reading):
         raise CallFailed(reading.failure)
     return reading
@@ -154,14 +160,19 @@ def _intend_call(
             run_id=runtime.run_id,
             step=step,
             model=model,
-            api=settings.api,
+            api=api_of(runtime, step),
             answer_within_s=settings.deadline_s + settings.answer_slack_s,
         )
         return jobs.move(connection, job, PageJobState.GENERATING, lease=lease), attempt_id
 
 
 def _record_failed_call(
-    runtime: SiteRuntime, job: PageJob, lease: Lease, attempt_id: str, failure: Failure
+    runtime: SiteRuntime,
+    job: PageJob,
+    lease: Lease,
+    attempt_id: str,
+    step: str,
+    failure: Failure,
 ) -> PageJob:
     with runtime.ledger.fenced(lease) as connection:
         if failure.failure_class is FailureClass.UNCERTAIN:
@@ -176,6 +187,6 @@ def _record_failed_call(
                 wait_s=FIRST_LOOK_S,
             )
         attempts.fail(connection, attempt_id, failure)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=step)
         book_unpaid(connection, runtime, attempt_id, failure)
         return job

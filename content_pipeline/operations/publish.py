@@ -9,18 +9,27 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from content_pipeline.core.cms import Document, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.ports import Document, PageLookUp, RemotePage, Verdict
-from content_pipeline.core.publishing import PublishAction, decide_publish, holds
+from content_pipeline.core.ports import Verdict
+from content_pipeline.core.publishing import (
+    OFF_THE_SITE,
+    PublishAction,
+    PublishDecision,
+    SiteChange,
+    decide_publish,
+    holds,
+)
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, effects, jobs, publications
+from content_pipeline.ledger import attempts, drafts, effects, jobs, publications, site_changes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import heed, set_back
+from content_pipeline.operations.twins import remove_twins
 
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
@@ -76,26 +85,42 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
 def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
     wanted = this_try.document.marker
     look = look_at(this_try.runtime, job, job.remote_id)
-    decision = decide_publish(look, wanted=wanted, baseline=job.baseline)
+    remove_twins(this_try.runtime, job, look)
+    decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
         case PublishAction.UNKNOWN:
             return _not_written(this_try, job, why_unknown(look))
         case PublishAction.CONFLICT:
-            failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
-            return _not_written(this_try, job, failure)
+            return conflict(this_try, job, decision, look.page)
+        case PublishAction.LEAVE:
+            return left_as_it_is(this_try, job, decision, look.page)
+        case PublishAction.AWAIT:
+            return call_uncertain(this_try, job, not_shown_yet(decision), quiet_s(this_try.runtime))
         case PublishAction.SUPERSEDED:
             return superseded(this_try, job, decision.reason)
         case PublishAction.CONFIRM:
             assert look.page is not None
             return prove(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
-            try:
-                written = _write(this_try, look.page)
-            except CallFailed as failed:
-                return _write_failed(this_try, job, failed.failure)
-            this_try.runtime.on_checkpoint("page_written")
             outcome = "created" if action is PublishAction.CREATE else "replaced"
-            return _read_back(this_try, job, written, outcome)
+            return _write(this_try, job, look.page, outcome)
+
+
+def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker) -> PublishDecision:
+    """What the look allows for the job's revision, by the site's policy."""
+    return decide_publish(
+        look,
+        wanted=wanted,
+        path=job.path,
+        baseline=job.baseline,
+        policy=runtime.site.site_changes,
+        may_overwrite=job.may_overwrite,
+    )
+
+
+def not_shown_yet(decision: PublishDecision) -> Failure:
+    """The failure of a page that the CMS holds and no visitor sees yet."""
+    return Failure(failure_class=FailureClass.UNCERTAIN, message=decision.reason)
 
 
 def look_at(runtime: SiteRuntime, job: PageJob, remote_id: str | None) -> PageLookUp:
@@ -113,13 +138,40 @@ def why_unknown(look: PageLookUp) -> Failure:
     )
 
 
-def _write(this_try: PublishTry, seen: RemotePage | None) -> RemotePage:
+def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome: str) -> PageJob:
     """Invisible first where the CMS allows it: a lost create then leaves no public page."""
-    cms = this_try.runtime.cms
-    if seen is None and cms.capabilities.drafts:
-        seen = cms.create_draft(this_try.document)
-        this_try.runtime.on_checkpoint("draft_created")
-    return cms.publish(this_try.document, replacing=seen)
+    runtime, document = this_try.runtime, this_try.document
+    cms = runtime.cms
+    try:
+        if seen is None and cms.capabilities.drafts:
+            seen = cms.create_draft(document)
+            runtime.on_checkpoint("draft_created")
+            unfit = _unfit(runtime, seen, document)
+            if unfit is not None:
+                cms.remove(seen)
+                return _not_written(this_try, job, unfit)
+        written = cms.publish(document, replacing=seen)
+    except CallFailed as failed:
+        return _write_failed(this_try, job, failed.failure)
+    runtime.on_checkpoint("page_written")
+    return _read_back(this_try, job, written, outcome)
+
+
+def _unfit(runtime: SiteRuntime, draft: RemotePage, document: Document) -> Failure | None:
+    """Why a page that was just created must not become public."""
+    if draft.path != document.path:
+        return Failure(
+            failure_class=FailureClass.CONFLICT,
+            message=f"{document.path} is taken on the site: the CMS offered {draft.path} instead; "
+            "free the address or give the page another path",
+        )
+    if not draft.intact and not runtime.site.site_changes.accept_altered_text:
+        return Failure(
+            failure_class=FailureClass.TERMINAL,
+            message=f"the CMS altered the text it was sent for {document.path}; give its user the "
+            "right to unfiltered HTML, or set site_changes.accept_altered_text",
+        )
+    return None
 
 
 def _write_failed(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
@@ -169,6 +221,48 @@ def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJo
     return job
 
 
+def conflict(
+    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
+) -> PageJob:
+    """The site was changed by somebody: nothing is written, and a person decides."""
+    failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
+    runtime = this_try.runtime
+    with runtime.ledger.fenced(this_try.lease) as connection:
+        attempts.fail(connection, this_try.attempt_id, failure)
+        effects.mark(connection, this_try.effect_key, EffectState.FAILED, failure)
+        assert decision.change is not None
+        note_change(connection, runtime, job, decision.change, decision.reason, page)
+        return jobs.move(
+            connection, job, PageJobState.FAILED_TERMINAL, lease=this_try.lease, failure=failure
+        )
+
+
+def note_change(
+    connection: Connection,
+    runtime: SiteRuntime,
+    job: PageJob,
+    change: SiteChange,
+    reason: str,
+    page: RemotePage | None,
+) -> None:
+    """Put a change on record; a page that is off the site is announced no more."""
+    new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
+    if new and job.baseline is not None and change in OFF_THE_SITE:
+        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+
+
+def left_as_it_is(
+    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
+) -> PageJob:
+    """The site's policy lets the change stand: this revision is never written."""
+    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
+        why = f"by the site's policy: {decision.reason}"
+        site_changes.keep_theirs(
+            connection, job.page_id, page=page, by=this_try.runtime.worker, why=why
+        )
+    return superseded(this_try, job, decision.reason)
+
+
 def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
     """The CMS holds a newer revision of ours: this one is never written."""
     failure = Failure(failure_class=FailureClass.TERMINAL, message=reason)
@@ -187,7 +281,7 @@ def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome:
         return prove(this_try, job, page, outcome)
     failure = look.failure or Failure(
         failure_class=FailureClass.UNCERTAIN,
-        message=f"the CMS accepted revision {wanted.revision} but does not show it",
+        message=f"the CMS accepted revision {wanted.revision} but does not show it yet",
     )
     return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
 
@@ -195,7 +289,8 @@ def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome:
 def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
     """The CMS shows the revision: record it with all that follows, in one transaction."""
     runtime, marker = this_try.runtime, this_try.document.marker
-    changed = job.published_content_hash != marker.content_hash
+    # A page that comes back to the site is news as well, though its text is what it was.
+    changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
     with runtime.ledger.fenced(this_try.lease) as connection:
         publications.record_proved(connection, job, this_try.document, page)
         publications.supersede_older(connection, job, runtime.worker)
@@ -211,7 +306,6 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         )
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
-            kinds = tuple(hook.kind for hook in runtime.hooks)
-            effects.want_for_site(connection, job.site, kinds, job.owner)
+            effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
     runtime.on_checkpoint("page_proved")
     return job

@@ -7,8 +7,7 @@ what stays unknown goes to a person. There is no blind second write.
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import publish_key
-from content_pipeline.core.ports import PageLookUp
-from content_pipeline.core.publishing import PublishAction, decide_publish
+from content_pipeline.core.publishing import PublishAction
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, effects, jobs
 from content_pipeline.ledger.database import Lease
@@ -18,6 +17,7 @@ from content_pipeline.operations import publish
 from content_pipeline.operations.publish import PublishTry
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.twins import remove_twins
 
 ABSENT_LOOKS = 2
 """Right after a lost write "not there" may only mean "not yet"; two agreeing looks mean it."""
@@ -45,18 +45,22 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``publish_uncertain``: confirm, go back before the write, wait, or hand to a person."""
     this_try = _newest_try(runtime, job, lease)
     look = publish.look_at(runtime, job, job.remote_id)
-    decision = decide_publish(look, wanted=this_try.document.marker, baseline=job.baseline)
+    remove_twins(runtime, job, look)
+    decision = publish.decide(runtime, job, look, this_try.document.marker)
     match decision.action:
         case PublishAction.CONFIRM:
             assert look.page is not None
             return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
+        case PublishAction.AWAIT:
+            return _still_unknown(this_try, job, publish.not_shown_yet(decision))
         case PublishAction.SUPERSEDED:
             return publish.superseded(this_try, job, decision.reason)
+        case PublishAction.LEAVE:
+            return publish.left_as_it_is(this_try, job, decision, look.page)
         case PublishAction.CONFLICT:
-            failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
-            return _to_person(this_try, job, failure)
+            return publish.conflict(this_try, job, decision, look.page)
         case PublishAction.UNKNOWN:
-            return _still_unknown(this_try, job, look)
+            return _still_unknown(this_try, job, publish.why_unknown(look))
         case PublishAction.CREATE | PublishAction.REPLACE:
             return _seen_absent(this_try, job)
 
@@ -92,8 +96,8 @@ def _seen_absent(this_try: PublishTry, job: PageJob) -> PageJob:
         return set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
 
 
-def _still_unknown(this_try: PublishTry, job: PageJob, look: PageLookUp) -> PageJob:
-    key, failure = this_try.effect_key, publish.why_unknown(look)
+def _still_unknown(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
+    key = this_try.effect_key
     with this_try.runtime.ledger.fenced(this_try.lease) as connection:
         asked = effects.looks(connection, key).unknown + 1
         if asked < UNKNOWN_LOOKS:

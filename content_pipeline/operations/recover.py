@@ -17,6 +17,7 @@ from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline.operations.answers import is_unreadable, take_answer
 from content_pipeline.operations.kept_answers import save_found
+from content_pipeline.operations.paid_calls import can_be_asked_about, read
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 
@@ -94,12 +95,13 @@ def _no_way_to_ask(runtime: SiteRuntime, attempt: Attempt) -> str | None:
 
     It depends on the API the call was sent through, whichever the site uses now.
     """
-    capabilities = runtime.model.capabilities
     if attempt.api == GenerationAPI.CHAT:
-        return None if capabilities.look_up_by_attempt else "the provider offers no way to ask"
+        can_be_asked = can_be_asked_about(runtime, attempt.step)
+        return None if can_be_asked else "the provider offers no way to ask"
     if attempt.kept_as is None:
         return "its id was lost with the answer, and a provider lists no responses"
-    return None if capabilities.look_up_by_id else "the provider hands out no responses by id"
+    by_id = runtime.model.capabilities.look_up_by_id
+    return None if by_id else "the provider hands out no responses by id"
 
 
 def _cannot_be_asked(failure: Failure | None) -> bool:
@@ -116,7 +118,7 @@ def _newest(runtime: SiteRuntime, job: PageJob) -> Attempt:
 
 def _saved(runtime: SiteRuntime, attempt: Attempt) -> Reading | None:
     """What our own saved answer says, if there is one."""
-    return None if attempt.raw is None else runtime.model.read(attempt.raw)
+    return None if attempt.raw is None else read(runtime, attempt.step, attempt.raw)
 
 
 def _wait(
@@ -134,7 +136,9 @@ def _never_happened(runtime: SiteRuntime, job: PageJob, lease: Lease, attempt: A
     )
     with runtime.ledger.fenced(lease) as connection:
         attempts.fail(connection, attempt.attempt_id, failure)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        job = set_back(
+            connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=attempt.step
+        )
         spend.release(connection, attempt.attempt_id)
         return job
 
@@ -149,4 +153,6 @@ def _give_up_asking(
     )
     with runtime.ledger.fenced(lease) as connection:
         attempts.leave_uncertain(connection, attempt.attempt_id, failure)
-        return set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        return set_back(
+            connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=attempt.step
+        )

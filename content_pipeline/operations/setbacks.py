@@ -29,10 +29,13 @@ def set_back(
     lease: Lease,
     failure: Failure,
     kind: AttemptKind,
+    *,
+    step: str | None = None,
 ) -> PageJob:
     """Move ``job`` to where its ``failure`` leads: waiting, failed for good, or dead-lettered.
 
-    The failed attempt must already be closed: it is counted here.
+    The failed attempt must already be closed: it is counted here. ``step``: of the chain, whose
+    own policies come before the site's.
     """
     failed = attempts.failed_count(connection, job, kind, failure.failure_class)
     lost = job.state in _WAITS and failure.failure_class is FailureClass.UNCERTAIN
@@ -42,7 +45,7 @@ def set_back(
     decision = decide(
         failure,
         failed_attempts=max(1, failed),
-        policies=runtime.site.retries,
+        policies=runtime.retries(step),
         jitter=runtime.random(),
     )
     if isinstance(decision, RetryAfter):

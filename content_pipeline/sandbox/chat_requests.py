@@ -64,7 +64,7 @@ class CompletionRequest:
 
 def parse_request(body: bytes, settings: ProviderSettings) -> CompletionRequest:
     """The request in ``body``. Raises ApiError."""
-    document = json_object(body)
+    document = json_body(body)
     model = known_model(document, settings)
     messages, texts = _messages(document)
     if document.get("metadata") and document.get("store") is not True:
@@ -105,8 +105,8 @@ def check_length(needed: int, settings: ProviderSettings, *, param: str) -> None
         )
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """The object in ``body``. Raises ApiError."""
+def json_body(body: bytes) -> dict[str, Any]:
+    """The JSON object in a request's ``body``. Raises ApiError."""
     try:
         document = json.loads(body)
         if isinstance(document, dict):

@@ -62,7 +62,7 @@ def _waiting(fault: Fault) -> dict[str, str]:
 
 
 def delivered(completion: Mapping[str, Any], fault: Fault | None) -> Reply:
-    """The reply that carries ``completion``, or what ``fault`` leaves of it."""
+    """The reply that carries ``completion`` (or embeddings), or what ``fault`` leaves of it."""
     whole = json_reply(completion)
     if fault is None:
         return whole
@@ -80,7 +80,8 @@ def delivered(completion: Mapping[str, Any], fault: Fault | None) -> Reply:
         case FaultKind.EMPTY:
             return replace(whole, body=b"")
         case FaultKind.NO_CHOICES:
-            answers = "output" if completion["object"] == "response" else "choices"
+            named = (name for name in ("data", "output") if name in completion)
+            answers = next(named, "choices")
             return json_reply({**completion, answers: []})
         case FaultKind.NULL_USAGE:
             return json_reply({**completion, "usage": None})

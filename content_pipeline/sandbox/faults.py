@@ -60,10 +60,17 @@ class FaultKind(StrEnum):
     """A finished answer that is not JSON."""
     EMPTY_CONTENT = "empty_content"
     """A finished answer of no text."""
+    # Of an embedding: half a vector (LENGTH), one that holds a number that is none (BROKEN_JSON),
+    # one of no numbers (EMPTY_CONTENT). It refuses and filters nothing; NO_CHOICES: no vector.
 
 
 ANSWERED_WITH_HEADERS = frozenset({FaultKind.STATUS, FaultKind.HTML})
 """Faults whose answer carries the headers of the rule."""
+
+PAID = frozenset({"create", "embed"})
+"""Operations that generate something and bill it."""
+
+OF_TEXT_ALONE = frozenset({FaultKind.REFUSAL, FaultKind.CONTENT_FILTER})
 
 BEFORE_GENERATING = frozenset(
     {FaultKind.STATUS, FaultKind.DROP_BEFORE, FaultKind.FAILED, FaultKind.HTML}
@@ -104,7 +111,7 @@ class Match(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    operation: Literal["create", "list", "retrieve", "cancel"] = "create"
+    operation: Literal["create", "embed", "list", "retrieve", "cancel"] = "create"
     nth: int | None = Field(default=None, ge=1, description="the n-th request of the operation")
     every: int | None = Field(default=None, ge=1, description="each request divisible by this")
     probability: float | None = Field(default=None, ge=0, le=1)
@@ -123,10 +130,12 @@ class Rule(BaseModel):
 
     @model_validator(mode="after")
     def _only_generations_are_billed(self) -> "Rule":
-        if self.match.operation != "create" and self.fault.bills:
+        if self.match.operation not in PAID and self.fault.bills:
             raise ValueError(
                 f"{self.fault.kind} bills, but {self.match.operation} generates nothing"
             )
+        if self.match.operation == "embed" and self.fault.kind in OF_TEXT_ALONE:
+            raise ValueError(f"{self.fault.kind} is a failing of text, and embed writes none")
         return self
 
 

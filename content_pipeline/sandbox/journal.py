@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.sandbox.faults import PAID
 
 JOURNAL_FILE = "provider.jsonl"
 RECEIVED = ("at", "operation", "attempt_id", "page_job_id", "fault", "wait_s")
@@ -221,7 +222,7 @@ class Journal:
     def _index(self, line: Mapping[str, Any], start: int, length: int) -> None:
         if line["record"] == "request":
             self._operations[line["operation"]] += 1
-            if line["operation"] == "create" and line["attempt_id"]:
+            if line["operation"] in PAID and line["attempt_id"]:
                 self._creates[line["attempt_id"]] += 1
             if line["fault"]:
                 self._faults[line["fault"]] += 1

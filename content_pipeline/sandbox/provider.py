@@ -26,6 +26,11 @@ from content_pipeline.sandbox.chat_requests import (
     unknown_model,
 )
 from content_pipeline.sandbox.deliveries import delivered, json_reply, refused
+from content_pipeline.sandbox.embeddings import (
+    EmbeddingsRequest,
+    embeddings_document,
+    parse_embeddings,
+)
 from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Incoming, RunningPlan
 from content_pipeline.sandbox.journal import Generation, Journal, Stored, now
 from content_pipeline.sandbox.response_answers import answered_document
@@ -42,6 +47,9 @@ from content_pipeline.sandbox.wire import Reply, Request
 
 COMPLETIONS = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
+EMBEDDINGS = "/v1/embeddings"
+OF_ONE_RESPONSE = {("GET",): "retrieve", ("POST", "cancel"): "cancel"}
+"""Method and what follows the id in the path → the operation's name."""
 MODELS = "/v1/models"
 DEFAULT_MODELS = ("sandbox", "gpt-5.2", "gpt-4.1-mini")
 """What the list of models shows when any model of the known families may be asked."""
@@ -98,8 +106,13 @@ class Provider:
 
     async def _routed(self, request: Request) -> Reply:
         path, method = request.path.rstrip("/"), request.method
-        if path == COMPLETIONS and method == "POST":
-            return await self._create(request)
+        paid = {
+            COMPLETIONS: self._create,
+            EMBEDDINGS: self._embed,
+            RESPONSES: self._create_response,
+        }
+        if method == "POST" and path in paid:
+            return await paid[path](request)
         if path == COMPLETIONS and method == "GET":
             return self._list(request)
         if path.startswith(f"{COMPLETIONS}/"):
@@ -108,14 +121,10 @@ class Provider:
                 operation, act = look_up
                 fault = self._received(operation, request, completion_id)
                 return refused(fault) if fault else json_reply(act(self.journal, completion_id))
-        if path == RESPONSES and method == "POST":
-            return await self._create_response(request)
         if path.startswith(f"{RESPONSES}/"):
             response_id, *rest = path.removeprefix(f"{RESPONSES}/").split("/")
-            if (method, *rest) == ("GET",):
-                return self._of_response(request, "retrieve", response_id)
-            if (method, *rest) == ("POST", "cancel"):
-                return self._of_response(request, "cancel", response_id)
+            if operation := OF_ONE_RESPONSE.get((method, *rest)):
+                return self._of_response(request, operation, response_id)
         if path.startswith(MODELS) and method == "GET":
             self._received("models", request, path)
             return json_reply(self._models(path.removeprefix(MODELS).lstrip("/")))
@@ -127,14 +136,23 @@ class Provider:
     ) -> Fault | None:
         """Journal a request that generates nothing; return what shall happen to it."""
         known = metadata or {}
-        fault = self.plan.fault_for(Incoming(operation=operation, key=key, metadata=known))
+        incoming = Incoming(operation=operation, key=key, metadata=known)
+        fault = self._noted(incoming, attempt_id=known.get("attempt_id"))
+        _authorise(request)
+        return fault
+
+    def _noted(
+        self, incoming: Incoming, *, attempt_id: str | None, page_job_id: str | None = None
+    ) -> Fault | None:
+        """Journal a request; return what shall happen to it."""
+        fault = self.plan.fault_for(incoming)
         self.journal.note_request(
-            operation,
-            attempt_id=known.get("attempt_id"),
+            incoming.operation,
+            attempt_id=attempt_id,
+            page_job_id=page_job_id,
             fault=fault.kind if fault else None,
             wait_s=fault.announced_s if fault else None,
         )
-        _authorise(request)
         return fault
 
     def _list(self, request: Request) -> Reply:
@@ -168,7 +186,7 @@ class Provider:
         if fault and not fault.bills:
             return refused(fault)
         answer = compose(asked, self.settings.seed, fault.kind if fault else None)
-        latency = self._latency_s(asked, fault)
+        latency = self._latency_s(asked.key, fault)
         await asyncio.sleep(latency)
         completion_id = f"{COMPLETION_ID}{secrets.token_hex(16)}"
         completion = completion_document(asked, answer, completion_id, int(time.time()))
@@ -185,7 +203,7 @@ class Provider:
         if fault and not fault.bills and not fails:
             return refused(fault)
         answer = compose(asked, self.settings.seed, fault.kind if fault else None)
-        latency = self._latency_s(asked, fault)
+        latency = self._latency_s(asked.key, fault)
         response_id, created = f"{RESPONSE_ID}{secrets.token_hex(24)}", int(time.time())
         document = answered_document(wanted, answer, response_id, created)
         if not wanted.background:
@@ -215,23 +233,16 @@ class Provider:
 
     def _accepted(self, asked: CompletionRequest) -> Fault | None:
         """Journal a request that may generate; return what shall happen to it."""
-        fault = self.plan.fault_for(
-            Incoming(
-                operation="create", key=asked.key, metadata=asked.metadata, prompt=asked.prompt
-            )
+        metadata = asked.metadata
+        return self._noted(
+            Incoming(operation="create", key=asked.key, metadata=metadata, prompt=asked.prompt),
+            attempt_id=metadata.get("attempt_id"),
+            page_job_id=metadata.get("page_job_id"),
         )
-        self.journal.note_request(
-            "create",
-            attempt_id=asked.metadata.get("attempt_id"),
-            page_job_id=asked.metadata.get("page_job_id"),
-            fault=fault.kind if fault else None,
-            wait_s=fault.announced_s if fault else None,
-        )
-        return fault
 
-    def _latency_s(self, asked: CompletionRequest, fault: Fault | None) -> float:
+    def _latency_s(self, key: str, fault: Fault | None) -> float:
         extra = fault.seconds if fault and fault.kind is FaultKind.SLOW else 0.0
-        return latency_s(self.settings, asked.key) + extra
+        return latency_s(self.settings, key) + extra
 
     def _bill(
         self,
@@ -261,6 +272,45 @@ class Provider:
         self.journal.note_generation(
             generation, Stored(completion=document, messages=asked.messages)
         )
+
+    async def _embed(self, request: Request) -> Reply:
+        try:
+            _authorise(request)
+            asked = parse_embeddings(request.body, request.headers, self.settings)
+        except ApiError:
+            self.journal.note_request("embed")
+            raise
+        incoming = Incoming(operation="embed", key=asked.key, metadata={}, prompt=asked.texts[0])
+        fault = self._noted(incoming, attempt_id=asked.attempt_id)
+        if fault and not fault.bills:
+            return refused(fault)
+        document = embeddings_document(asked, fault.kind if fault else None)
+        latency = self._latency_s(asked.key, fault)
+        await asyncio.sleep(latency)
+        self._bill_embeddings(asked, fault, latency)
+        return delivered(document, fault)
+
+    def _bill_embeddings(
+        self, asked: EmbeddingsRequest, fault: Fault | None, latency: float
+    ) -> None:
+        """Nothing is kept for look-ups: no provider offers any for embeddings."""
+        generation = Generation(
+            id=f"embd-{secrets.token_hex(16)}",
+            at=now(),
+            attempt_id=asked.attempt_id,
+            page_job_id=None,
+            model=asked.model,
+            prompt_tokens=asked.prompt_tokens,
+            completion_tokens=0,
+            cached_tokens=0,
+            reasoning_tokens=0,
+            latency_s=round(latency, 6),
+            finish_reason="stop",
+            fault=fault.kind if fault else None,
+            stored=False,
+            metadata={},
+        )
+        self.journal.note_generation(generation, Stored(completion={}, messages=()))
 
 
 def _authorise(request: Request) -> None:

@@ -20,7 +20,7 @@ from content_pipeline.sandbox.chat_requests import (
     checked_metadata,
     checked_schema,
     count_tokens,
-    json_object,
+    json_body,
     known_model,
     positive_integer,
     text_in,
@@ -42,7 +42,7 @@ class ResponseRequest:
 
 def parse_response_request(body: bytes, settings: ProviderSettings) -> ResponseRequest:
     """The request in ``body``. Raises ApiError."""
-    document = json_object(body)
+    document = json_body(body)
     model = known_model(document, settings)
     messages = _messages(document)
     metadata = checked_metadata(document)

@@ -477,3 +477,33 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
         with pytest.raises(CallFailed):
             SiteFolder(root=tmp_path).read("a/b")
     assert count() == before
+
+
+def test_files_of_one_name_are_found_below_the_root_and_not_behind_links(tmp_path: Path) -> None:
+    root, outside = tmp_path / "site", tmp_path / "outside"
+    for folder in (root / "a" / "b", root / "c", root / ".content-pipeline", outside):
+        folder.mkdir(parents=True)
+        (folder / "index.html").write_text("a page")
+    (root / "link").symlink_to(outside)
+    (root / "c" / "other.html").write_text("not asked for")
+    assert sorted(SiteFolder(root=root).files_called("index.html")) == [
+        "a/b/index.html",
+        "c/index.html",
+    ]
+
+
+def test_only_files_written_since_a_time_are_found(tmp_path: Path) -> None:
+    for name, written_s in (("old", 1_000.0), ("new", 2_000.0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("a page")
+        os.utime(tmp_path / name / "index.html", (written_s, written_s))
+    found = SiteFolder(root=tmp_path).files_called("index.html", written_since_s=2_000.0)
+    assert found == ["new/index.html"]
+
+
+def test_a_folder_that_could_be_written_has_no_problem(tmp_path: Path) -> None:
+    assert SiteFolder(root=tmp_path / "not" / "there" / "yet").problem() is None
+    (tmp_path / "file").write_text("in the way")
+    problem = SiteFolder(root=tmp_path / "file" / "site").problem()
+    assert problem is not None
+    assert "is a file" in problem

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from content_pipeline.core.article import Article, Section
+from content_pipeline.core.cms import Document
 from content_pipeline.core.identity import content_hash
-from content_pipeline.core.ports import Document
 from content_pipeline.core.rendering import (
     ALLOWED_TAGS,
     plain_text,

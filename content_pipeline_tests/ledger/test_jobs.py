@@ -205,7 +205,7 @@ def woken(ledger: Ledger, page_job_id: str, *sources: PageJobState) -> PageJobSt
         )
 
 
-@pytest.mark.parametrize("state", sorted(FINAL - {S.PUBLISHED}))
+@pytest.mark.parametrize("state", sorted(FINAL - {S.PUBLISHED, S.WITHDRAWN}))
 def test_a_resting_job_without_a_draft_is_queued_again(
     state: PageJobState, ledger: Ledger, site: str
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from content_pipeline.core.ports import Document, Marker, RemotePage, RemoteStatus
+from content_pipeline.core.cms import Document, Marker, RemotePage, RemoteStatus
 from content_pipeline.core.publishing import Baseline
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import drafts, jobs, publications, reports

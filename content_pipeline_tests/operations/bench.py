@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Row, Select, func, select, update
 
+from content_pipeline.core.cms import CMS, Document
 from content_pipeline.core.failures import Failure
-from content_pipeline.core.ports import CMS, Document, LanguageModel, SiteHook
+from content_pipeline.core.ports import LanguageModel, SiteHook
 from content_pipeline.core.states import ALL_STAGES, WORKABLE, PageJobState, Stage
 from content_pipeline.ledger import effects as effect_ledger
 from content_pipeline.ledger import jobs, leases, reports

@@ -8,26 +8,33 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from content_pipeline.core.article import Article, Section
+from content_pipeline.core.cms import (
+    CMSCapabilities,
+    CMSCheck,
+    Document,
+    Glance,
+    Inventory,
+    Marker,
+    PageLookUp,
+    RecentChanges,
+    RemoteContent,
+    RemotePage,
+    RemoteStatus,
+)
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import (
     Announcement,
-    CMSCapabilities,
-    Document,
     GenerationLookUp,
     GenerationRequest,
     LanguageModelCapabilities,
-    Marker,
-    PageLookUp,
     RawResponse,
     Reading,
-    RemotePage,
-    RemoteStatus,
     SiteListing,
     Verdict,
 )
@@ -37,10 +44,14 @@ def failed(failure_class: FailureClass, message: str = "as scripted") -> CallFai
     return CallFailed(Failure(failure_class=failure_class, message=message))
 
 
-PLAIN = CMSCapabilities(client_id=False, compare_and_swap=False, drafts=False, marker_look_up=True)
+PLAIN = CMSCapabilities(
+    client_id=False, compare_and_swap=False, drafts=False, marker_look_up=True, trash=False
+)
 """A CMS that gives no guarantee at all, so that absent must be seen twice."""
 
-STRICT = CMSCapabilities(client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False)
+STRICT = CMSCapabilities(
+    client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False, trash=False
+)
 
 
 @dataclass(slots=True)
@@ -57,6 +68,11 @@ class ScriptedCMS:
     looks: int = 0
     on_write: deque["Script"] = field(default_factory=deque)
     on_look: deque["LookScript"] = field(default_factory=deque)
+    texts: dict[str, RemoteContent] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+    """Remote ids of pages that were taken away."""
+    changed: list[RemotePage] = field(default_factory=list)
+    """What a person changed since anybody asked."""
     late: list[Callable[[], RemotePage]] = field(default_factory=list)
     """Writes that were accepted and take effect when the test lets them."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -73,7 +89,7 @@ class ScriptedCMS:
         return PageLookUp(verdict=Verdict.PRESENT, page=found)
 
     def create_draft(self, document: Document) -> RemotePage:
-        return self._store(document, RemoteStatus.DRAFT)
+        return self._store(document, RemoteStatus.HIDDEN)
 
     def publish(self, document: Document, *, replacing: RemotePage | None) -> RemotePage:
         with self.lock:
@@ -88,9 +104,47 @@ class ScriptedCMS:
             self.writes.append((document.path, document.marker.revision))
             return self._store(document, RemoteStatus.PUBLISHED)
 
+    def withdraw(self, page: RemotePage) -> None:
+        with self.lock:
+            self.pages[page.path] = replace(self.pages[page.path], status=RemoteStatus.HIDDEN)
+
+    def remove(self, page: RemotePage) -> None:
+        with self.lock:
+            self.removed.append(page.remote_id)
+            self.pages.pop(page.path, None)
+
+    def content_of(self, page: RemotePage) -> RemoteContent:
+        return self.texts[page.path]
+
+    def inventory(self, next_slice: str | None) -> Inventory:
+        """Two pages a slice, so that every test goes through several."""
+        paths = sorted(path for path in self.pages if next_slice is None or path >= next_slice)
+        found = [self.pages[path] for path in paths[:2]]
+        return Inventory(
+            glances=tuple(
+                Glance(remote_id=at.remote_id, path=at.path, status=at.status, version=at.version)
+                for at in found
+            ),
+            next_slice=paths[2] if len(paths) > 2 else None,
+        )
+
+    def recent_changes(self, point: str | None) -> RecentChanges:
+        """Everything that was changed by hand since the last call: see ``changed``."""
+        pages = () if point is None else tuple(self.changed)
+        self.changed.clear()
+        return RecentChanges(pages=pages, point="now")
+
+    def check(self) -> CMSCheck:
+        return CMSCheck(identity="a CMS in memory")
+
     def _store(self, document: Document, status: RemoteStatus) -> RemotePage:
         page = remote_page(document.path, document.marker, status=status)
         self.pages[document.path] = page
+        self.texts[document.path] = RemoteContent(
+            title=document.title,
+            meta_description=document.meta_description,
+            body_html=document.body_html,
+        )
         return page
 
 
@@ -113,6 +167,7 @@ def remote_page(
         status=status,
         marker=marker,
         fingerprint=digest(path, str(marker), edits),
+        version=digest(path, str(marker), edits, status),
     )
 
 

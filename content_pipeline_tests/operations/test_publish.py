@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from content_pipeline.adapters.cms.page_marker import format_marker
+from content_pipeline.core.cms import Marker
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.identity import page_id
-from content_pipeline.core.ports import Marker
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.ledger.schema import effects, pages
 from content_pipeline_tests.conftest import MakeBench
@@ -280,5 +280,5 @@ def test_where_the_cms_has_drafts_the_page_is_invisible_first(make_bench: MakeBe
 
     bench.on_checkpoint = look
     assert bench.step().state is S.PUBLISHED
-    assert seen == ["draft"]
+    assert seen == ["hidden"]
     assert cms.writes == [("/aarau-0/", 1)]

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from content_pipeline.core.cms import CMSCapabilities
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.identity import publish_key
-from content_pipeline.core.ports import CMSCapabilities
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.ledger import effects as effect_ledger
 from content_pipeline.ledger import jobs

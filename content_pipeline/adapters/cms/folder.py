@@ -12,19 +12,31 @@ from datetime import datetime
 from pathlib import Path
 
 from content_pipeline.adapters.atomic_files import SiteFolder
-from content_pipeline.adapters.cms.folder_paths import page_file
+from content_pipeline.adapters.cms.folder_paths import PAGE_FILE, page_file
 from content_pipeline.adapters.cms.page_html import render_page
 from content_pipeline.adapters.cms.page_marker import mark_of, parse_marker
-from content_pipeline.core.errors import CallFailed
-from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.ports import (
+from content_pipeline.adapters.cms.page_reading import read_page, says_what_it_is_marked
+from content_pipeline.core.cms import (
     CMSCapabilities,
+    CMSCheck,
     Document,
+    Glance,
+    Inventory,
     PageLookUp,
+    RecentChanges,
+    RemoteContent,
     RemotePage,
     RemoteStatus,
-    Verdict,
 )
+from content_pipeline.core.errors import CallFailed
+from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.ports import Verdict
+
+SLICE = 1000
+"""Pages of one slice of the inventory: read in well under a second."""
+
+CLOCK_SLACK_S = 1.0
+"""The file system's clock lags behind the process's by some milliseconds."""
 
 
 class FolderCMS:
@@ -35,7 +47,7 @@ class FolderCMS:
     """
 
     capabilities = CMSCapabilities(
-        client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False
+        client_id=True, compare_and_swap=True, drafts=False, marker_look_up=False, trash=False
     )
 
     def __init__(self, root: Path, *, base_url: str, clock: Callable[[], datetime]) -> None:
@@ -79,14 +91,84 @@ class FolderCMS:
                 writer.record(f"{self._clock().isoformat()}\t{document.path}\t{revision}")
         return self._page(document.path, wanted)
 
+    def withdraw(self, page: RemotePage) -> None:
+        """Remove the page's file: a folder hides nothing that stands in it."""
+        self.remove(page)
+
+    def remove(self, page: RemotePage) -> None:
+        """Remove the page's file if it is what ``page`` saw. Raises CallFailed as ``publish``."""
+        name = page_file(page.path)
+        with self._folder.writing() as writer:
+            held = self._folder.read(name)
+            if held is None:
+                return
+            _refuse_unless_as_seen(page.path, held, page)
+            writer.remove(name)
+            writer.record(f"{self._clock().isoformat()}\t{page.path}\tremoved")
+
+    def content_of(self, page: RemotePage) -> RemoteContent:
+        """The text of the page's file now. Raises CallFailed: conflict when it is gone, storage."""
+        held = self._folder.read(page_file(page.path))
+        if held is None:
+            raise CallFailed(
+                Failure(
+                    failure_class=FailureClass.CONFLICT,
+                    message=f"{page.path} cannot be read: the file was removed meanwhile",
+                )
+            )
+        return read_page(held)
+
+    def inventory(self, next_slice: str | None) -> Inventory:
+        """The next SLICE pages by path. Raises CallFailed (storage)."""
+        paths = [path for path in self._paths() if next_slice is None or path >= next_slice]
+        here, later = paths[:SLICE], paths[SLICE:]
+        pages = filter(None, map(self._seen, here))
+        return Inventory(
+            glances=tuple(
+                Glance(remote_id=at.remote_id, path=at.path, status=at.status, version=at.version)
+                for at in pages
+            ),
+            next_slice=later[0] if later else None,
+        )
+
+    def recent_changes(self, point: str | None) -> RecentChanges:
+        """Pages whose file was written since ``point``, a time. Raises CallFailed (storage)."""
+        now = self._clock().timestamp() - CLOCK_SLACK_S
+        paths = [] if point is None else self._paths(written_since_s=float(point))
+        return RecentChanges(pages=tuple(filter(None, map(self._seen, paths))), point=repr(now))
+
+    def check(self) -> CMSCheck:
+        """Whether the folder can be written by this user; it is created with its first page."""
+        problem = self._folder.problem()
+        return CMSCheck(
+            identity=f"folder {self._folder.root}", problems=(problem,) if problem else ()
+        )
+
+    def _paths(self, *, written_since_s: float = 0.0) -> list[str]:
+        names = self._folder.files_called(PAGE_FILE, written_since_s=written_since_s)
+        # The root's own index lists the pages and is none.
+        return sorted("/" + name.removesuffix(PAGE_FILE) for name in names if name != PAGE_FILE)
+
+    def _seen(self, path: str) -> RemotePage | None:
+        try:
+            held = self._folder.read(page_file(path))
+        except CallFailed as error:
+            if error.failure.failure_class is FailureClass.INVALID_INPUT:
+                return None  # no page of ours can stand there
+            raise
+        return None if held is None else self._page(path, held)
+
     def _page(self, path: str, held: bytes) -> RemotePage:
+        marker = parse_marker(mark_of(held))
         return RemotePage(
             remote_id=path,
             path=path,
             url=self._base_url + path,
             status=RemoteStatus.PUBLISHED,
-            marker=parse_marker(mark_of(held)),
+            marker=marker,
             fingerprint=_fingerprint(held),
+            version=_fingerprint(held),
+            intact=says_what_it_is_marked(read_page(held), marker),
         )
 
 

@@ -17,7 +17,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from content_pipeline.adapters.cms.page_marker import INDEX_MARK, META_NAME, format_marker
-from content_pipeline.core.ports import Document, ListedPage
+from content_pipeline.core.cms import Document
+from content_pipeline.core.ports import ListedPage
 
 RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 """Primary language subtags whose script runs from right to left."""

@@ -7,7 +7,7 @@ well-formed mark in the head counts as no mark, so the page is taken for somebod
 import re
 from html.parser import HTMLParser
 
-from content_pipeline.core.ports import Marker
+from content_pipeline.core.cms import Marker
 
 META_NAME = "content-pipeline"
 

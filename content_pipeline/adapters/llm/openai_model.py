@@ -12,6 +12,7 @@ from typing import Any
 from content_pipeline.adapters.llm.chat_request import chat_arguments
 from content_pipeline.adapters.llm.classify import classify
 from content_pipeline.adapters.llm.client import open_client
+from content_pipeline.adapters.llm.embeddings import OpenAIEmbeddings
 from content_pipeline.adapters.llm.headers import kept_headers
 from content_pipeline.adapters.llm.http import call_timeout
 from content_pipeline.adapters.llm.profiles import ProviderProfile
@@ -95,6 +96,11 @@ class OpenAIModel:
         return LanguageModelCapabilities(
             look_up_by_attempt=self._profile.store_look_up, look_up_by_id=self._profile.responses
         )
+
+    @property
+    def embeddings(self) -> OpenAIEmbeddings:
+        """Embeddings of the same account, over the same connections: closed with this object."""
+        return OpenAIEmbeddings(client=self._client, service=self._service, now=self._now)
 
     def close(self) -> None:
         """Close every connection; the object cannot be used afterwards."""

@@ -1,13 +1,13 @@
 """Why an answer holds no usable text, and the checks on a text that are the same for every API.
 
-What belongs here: what the readers of both APIs share. The error never leaves ``reading``.
+What belongs here: what the readers of all APIs share. The error never leaves a reader.
 """
 
 from content_pipeline.core.failures import FailureClass
 
 
 class Unusable(Exception):
-    """The answer holds no usable text."""
+    """The answer holds nothing usable."""
 
     def __init__(self, failure_class: FailureClass, words: str) -> None:
         super().__init__(words)

@@ -16,16 +16,10 @@ from typing import Protocol
 
 import pytest
 
+from content_pipeline.core.cms import CMS, Document, Glance, PageLookUp, RemotePage, RemoteStatus
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.ports import (
-    CMS,
-    Document,
-    PageLookUp,
-    RemotePage,
-    RemoteStatus,
-    Verdict,
-)
+from content_pipeline.core.ports import Verdict
 from content_pipeline_tests.adapters.cms.documents import make_document
 
 RACERS = 16
@@ -50,6 +44,18 @@ class Bench(Protocol):
 
     def delete(self, path: str) -> None:
         """A person deletes the page for good."""
+        ...
+
+    def trash(self, path: str) -> None:
+        """A person puts the page into the trash; only asked of a CMS that has one."""
+        ...
+
+    def hide(self, path: str) -> None:
+        """A person takes the page off the site and keeps it; only asked of a CMS with drafts."""
+        ...
+
+    def rename(self, path: str, to: str) -> None:
+        """A person gives the page another address; only asked where our mark is looked up."""
         ...
 
     def visible(self, path: str) -> str | None:
@@ -225,7 +231,7 @@ def a_draft_is_not_visible_until_published(bench: Bench) -> None:
     _needs(capability=bench.cms.capabilities.drafts)
     document = _document(bench)
     draft = bench.cms.create_draft(document)
-    assert draft.status is RemoteStatus.DRAFT
+    assert draft.status is RemoteStatus.HIDDEN
     assert bench.visible(document.path) is None
     published = bench.cms.publish(document, replacing=draft)
     assert published.remote_id == draft.remote_id
@@ -236,6 +242,196 @@ def without_drafts_none_can_be_created(bench: Bench) -> None:
     _needs(capability=not bench.cms.capabilities.drafts)
     assert _refusal(lambda: bench.cms.create_draft(_document(bench))) is FailureClass.REQUEST
     assert bench.visible("/austria/") is None
+
+
+def a_draft_is_found_by_our_mark(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.drafts)
+    document = _document(bench)
+    draft = bench.cms.create_draft(document)
+    assert draft.intact
+    found = _seen(bench, document)
+    assert (found.remote_id, found.status) == (draft.remote_id, RemoteStatus.HIDDEN)
+    assert found.marker == document.marker
+
+
+def what_a_late_write_left_twice_shows_as_a_twin(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.drafts and not bench.cms.capabilities.client_id)
+    document = _document(bench)
+    first = bench.cms.publish(document, replacing=bench.cms.create_draft(document))
+    second = bench.cms.create_draft(document)
+    for known in (None, first.remote_id):
+        found = _look_up(bench, document, known)
+        assert found.page is not None
+        assert found.page.remote_id == first.remote_id
+    twins = _look_up(bench, document).twins
+    assert [twin.remote_id for twin in twins] == [second.remote_id]
+    bench.cms.remove(twins[0])
+    assert _look_up(bench, document, first.remote_id).page == first
+    assert bench.visible(document.path) is not None
+
+
+def a_trashed_page_says_so_and_where_it_stood(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.trash)
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.trash(document.path)
+    for known in (published.remote_id, None):
+        found = _look_up(bench, document, known).page
+        assert found is not None
+        assert (found.status, found.path) == (RemoteStatus.TRASHED, document.path)
+        assert found.marker == document.marker
+
+
+def a_trashed_page_comes_back_by_replacing_it(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.trash)
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.trash(document.path)
+    trashed = _seen(bench, document)
+    again = bench.cms.publish(document, replacing=trashed)
+    assert (again.remote_id, again.path) == (published.remote_id, document.path)
+    assert bench.visible(document.path) is not None
+
+
+def a_hidden_page_says_so_and_is_not_edited(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.drafts)
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.hide(document.path)
+    found = _look_up(bench, document, published.remote_id).page
+    assert found is not None
+    assert (found.status, found.path) == (RemoteStatus.HIDDEN, document.path)
+    assert found.fingerprint == published.fingerprint
+    assert bench.visible(document.path) is None
+
+
+def a_renamed_page_is_found_where_it_is_now(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.marker_look_up)
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.rename(document.path, "/republic-of-austria/")
+    for known in (published.remote_id, None):
+        found = _look_up(bench, document, known).page
+        assert found is not None
+        assert found.path == "/republic-of-austria/"
+        assert found.fingerprint == published.fingerprint
+
+
+def a_renamed_page_gets_its_address_back_by_replacing_it(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.marker_look_up)
+    document = _document(bench)
+    _publish_new(bench, document)
+    bench.rename(document.path, "/republic-of-austria/")
+    again = bench.cms.publish(document, replacing=_seen(bench, document))
+    assert again.path == document.path
+    assert bench.visible(document.path) is not None
+
+
+def a_withdrawn_page_is_gone_for_visitors(bench: Bench) -> None:
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.cms.withdraw(published)
+    assert bench.visible(document.path) is None
+    found = _look_up(bench, document, published.remote_id)
+    if bench.cms.capabilities.drafts:
+        assert found.page is not None
+        assert found.page.status is RemoteStatus.HIDDEN
+    else:
+        assert found.verdict is Verdict.ABSENT
+
+
+def a_removed_page_is_gone_and_removing_it_again_is_harmless(bench: Bench) -> None:
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.cms.remove(published)
+    bench.cms.remove(published)
+    assert bench.visible(document.path) is None
+    found = _look_up(bench, document, published.remote_id)
+    assert found.page is None or found.page.status is RemoteStatus.TRASHED
+
+
+def a_page_that_a_person_edited_is_not_taken_away(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.compare_and_swap)
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.edit(document.path)
+    assert _refusal(lambda: bench.cms.withdraw(published)) is FailureClass.CONFLICT
+    assert _refusal(lambda: bench.cms.remove(published)) is FailureClass.CONFLICT
+    assert bench.visible(document.path) is not None
+
+
+def the_text_of_a_page_can_be_read_back(bench: Bench) -> None:
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    content = bench.cms.content_of(published)
+    assert published.intact
+    assert (content.title, content.meta_description, content.body_html) == (
+        document.title,
+        document.meta_description,
+        document.body_html,
+    )
+    bench.edit(document.path)
+    edited = _seen(bench, document)
+    assert not edited.intact
+    assert bench.cms.content_of(edited) != content
+
+
+def the_inventory_lists_every_page_once(bench: Bench) -> None:
+    documents = [_document(bench, f"/land-{number}/") for number in range(7)]
+    for document in documents:
+        _publish_new(bench, document)
+    bench.occupy("/a-strangers-page/")
+    listed = _inventory(bench)
+    assert len({glance.remote_id for glance in listed}) == len(listed)
+    by_path = {glance.path: glance for glance in listed}
+    assert {document.path for document in documents} | {"/a-strangers-page/"} <= by_path.keys()
+    for document in documents:
+        page = _seen(bench, document)
+        glance = by_path[document.path]
+        assert (glance.remote_id, glance.status, glance.version) == (
+            page.remote_id,
+            page.status,
+            page.version,
+        )
+
+
+def an_edit_shows_in_the_inventory(bench: Bench) -> None:
+    document = _document(bench)
+    published = _publish_new(bench, document)
+    bench.edit(document.path)
+    (glance,) = [at for at in _inventory(bench) if at.remote_id == published.remote_id]
+    assert glance.version != published.version
+
+
+def _inventory(bench: Bench) -> list[Glance]:
+    found: list[Glance] = []
+    next_slice: str | None = None
+    while True:
+        part = bench.cms.inventory(next_slice)
+        found += part.glances
+        next_slice = part.next_slice
+        if next_slice is None:
+            return found
+
+
+def changes_are_told_from_a_point_on(bench: Bench) -> None:
+    edited, untouched = _document(bench), _document(bench, "/belgium/")
+    for document in (edited, untouched):
+        _publish_new(bench, document)
+    nothing = bench.cms.recent_changes(None)
+    assert nothing.pages == ()
+    bench.edit(edited.path)
+    told = bench.cms.recent_changes(nothing.point)
+    assert _seen(bench, edited) in told.pages
+    assert told.point
+
+
+def a_working_cms_passes_its_check_and_the_check_changes_nothing(bench: Bench) -> None:
+    before = _inventory(bench)
+    check = bench.cms.check()
+    assert check.problems == ()
+    assert check.identity
+    assert _inventory(bench) == before
 
 
 def one_of_many_racing_creators_wins(bench: Bench) -> None:
@@ -292,6 +488,21 @@ LAWS: tuple[Law, ...] = (
     a_deleted_page_is_not_brought_back_by_replacing_it,
     a_draft_is_not_visible_until_published,
     without_drafts_none_can_be_created,
+    a_draft_is_found_by_our_mark,
+    what_a_late_write_left_twice_shows_as_a_twin,
+    a_trashed_page_says_so_and_where_it_stood,
+    a_trashed_page_comes_back_by_replacing_it,
+    a_hidden_page_says_so_and_is_not_edited,
+    a_renamed_page_is_found_where_it_is_now,
+    a_renamed_page_gets_its_address_back_by_replacing_it,
+    a_withdrawn_page_is_gone_for_visitors,
+    a_removed_page_is_gone_and_removing_it_again_is_harmless,
+    a_page_that_a_person_edited_is_not_taken_away,
+    the_text_of_a_page_can_be_read_back,
+    the_inventory_lists_every_page_once,
+    an_edit_shows_in_the_inventory,
+    changes_are_told_from_a_point_on,
+    a_working_cms_passes_its_check_and_the_check_changes_nothing,
     one_of_many_racing_creators_wins,
     one_of_many_racing_replacers_wins,
 )

@@ -1,8 +1,8 @@
 """Documents for tests of anything that publishes."""
 
 from content_pipeline.core.article import Article, Section
+from content_pipeline.core.cms import Document
 from content_pipeline.core.identity import page_id
-from content_pipeline.core.ports import Document
 from content_pipeline.core.rendering import render_document
 
 SITE = "countries"

@@ -14,10 +14,11 @@ import pytest
 
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.cms.page_html import render_page
+from content_pipeline.core.cms import CMS, Document, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.ports import CMS, Document, RemotePage, Verdict
-from content_pipeline.core.publishing import Baseline, PublishAction, decide_publish
+from content_pipeline.core.ports import Verdict
+from content_pipeline.core.publishing import Baseline, PublishAction, ReactionPolicy, decide_publish
 from content_pipeline_tests.adapters.cms.conformance import LAWS, Law, law_name
 from content_pipeline_tests.adapters.cms.documents import BASE_URL, make_document
 
@@ -47,6 +48,15 @@ class FolderBench:
 
     def delete(self, path: str) -> None:
         shutil.rmtree(self.file(path).parent)
+
+    def trash(self, path: str) -> None:
+        raise AssertionError(f"{path}: a folder has no trash")
+
+    def hide(self, path: str) -> None:
+        raise AssertionError(f"{path}: a folder hides nothing")
+
+    def rename(self, path: str, to: str) -> None:
+        raise AssertionError(f"{path} to {to}: the path is the id")
 
     def visible(self, path: str) -> str | None:
         return self.file(path).read_text() if self.file(path).exists() else None
@@ -167,13 +177,19 @@ def test_a_persons_edit_is_a_conflict_for_the_publish_decision(bench: FolderBenc
     page = publish(bench, make_document())
     baseline = Baseline(revision=1, fingerprint=page.fingerprint)
     wanted = make_document(revision=2).marker
-    untouched = bench.cms.look_up(wanted.page_id, "/austria/", page.remote_id)
-    assert decide_publish(untouched, wanted=wanted, baseline=baseline).action is (
-        PublishAction.REPLACE
-    )
+
+    def action() -> PublishAction:
+        return decide_publish(
+            bench.cms.look_up(wanted.page_id, "/austria/", page.remote_id),
+            wanted=wanted,
+            path="/austria/",
+            baseline=baseline,
+            policy=ReactionPolicy(),
+        ).action
+
+    assert action() is PublishAction.REPLACE
     bench.edit("/austria/")
-    edited = bench.cms.look_up(wanted.page_id, "/austria/", page.remote_id)
-    assert decide_publish(edited, wanted=wanted, baseline=baseline).action is PublishAction.CONFLICT
+    assert action() is PublishAction.CONFLICT
 
 
 def test_a_page_is_replaced_over_a_strangers_only_when_that_was_seen(bench: FolderBench) -> None:

@@ -17,7 +17,8 @@ from content_pipeline.adapters.cms.page_html import (
     render_page,
 )
 from content_pipeline.adapters.cms.page_marker import INDEX_MARK, mark_of, parse_marker
-from content_pipeline.core.ports import Document, ListedPage
+from content_pipeline.core.cms import Document
+from content_pipeline.core.ports import ListedPage
 from content_pipeline_tests.adapters.cms.documents import make_document
 from content_pipeline_tests.core.hostile_text import PAYLOADS, Judge
 

@@ -8,7 +8,7 @@ from content_pipeline.adapters.cms.page_marker import (
     mark_of,
     parse_marker,
 )
-from content_pipeline.core.ports import Marker
+from content_pipeline.core.cms import Marker
 
 MARKER = Marker(page_id="a1" * 16, revision=12, content_hash="0f" * 16)
 MARK = format_marker(MARKER)
