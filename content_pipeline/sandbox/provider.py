@@ -123,8 +123,8 @@ class Provider:
                 return refused(fault) if fault else json_reply(act(self.journal, completion_id))
         if path.startswith(f"{RESPONSES}/"):
             response_id, *rest = path.removeprefix(f"{RESPONSES}/").split("/")
-            if operation := OF_ONE_RESPONSE.get((method, *rest)):
-                return self._of_response(request, operation, response_id)
+            if asked := OF_ONE_RESPONSE.get((method, *rest)):
+                return self._of_response(request, asked, response_id)
         if path.startswith(MODELS) and method == "GET":
             self._received("models", request, path)
             return json_reply(self._models(path.removeprefix(MODELS).lstrip("/")))
