@@ -8,12 +8,14 @@ from types import FrameType
 
 from rich.console import Console
 
+from benchmarks.cap import bench_cap
 from benchmarks.fresh import bench_fresh
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
+from benchmarks.waiting import bench_waiting
 
-NAMES = ("lane", "ledger", "rerun")
+NAMES = ("cap", "lane", "ledger", "rerun", "waiting")
 
 
 def main() -> None:
@@ -36,12 +38,16 @@ def main() -> None:
 
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
+    if "cap" in names:
+        bench_cap(console)
     if "ledger" in names:
         bench_ledger(console, pages=asked.pages, rounds=asked.rounds)
     if "lane" in names:
         bench_lane(console, pages=asked.pages, rounds=asked.rounds)
     if "rerun" in names:
         bench_rerun(console, pages=asked.pages)
+    if "waiting" in names:
+        bench_waiting(console)
     if asked.fresh:
         bench_fresh(console)
 

@@ -157,7 +157,7 @@ def book_unpaid(
         spend.keep_as_uncertain(connection, attempt_id)
     else:
         spend.release(connection, attempt_id)
-    heed(connection, runtime.model_route, failure)
+    heed(connection, runtime, runtime.model_route, failure)
 
 
 def _book(

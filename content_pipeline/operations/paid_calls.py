@@ -5,8 +5,8 @@ what follows from its answer, is decided elsewhere and the same for both.
 """
 
 from content_pipeline.core.chain import Step, StepRole
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.ports import EmbeddingModel, EmbeddingRequest, RawResponse, Reading
-from content_pipeline.core.site import GenerationAPI
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.operations.requests import build_request
 from content_pipeline.operations.runtime import SiteRuntime

@@ -217,7 +217,7 @@ def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJo
         waits = job.state is PageJobState.FAILED_RETRYABLE
         state = EffectState.PENDING if waits else EffectState.FAILED
         effects.mark(connection, this_try.effect_key, state, failure)
-        heed(connection, runtime.cms_route, failure)
+        heed(connection, runtime, runtime.cms_route, failure)
     return job
 
 

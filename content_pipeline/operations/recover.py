@@ -7,8 +7,8 @@ try.
 """
 
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.ports import Reading, Verdict
-from content_pipeline.core.site import GenerationAPI
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, spend
 from content_pipeline.ledger.attempts import Attempt

@@ -63,7 +63,7 @@ def survey(runtime: SiteRuntime, *, slices: int = 1) -> SurveyReport:
     except CallFailed as failed:
         report.failure = failed.failure
         with runtime.ledger.begin() as connection:
-            heed(connection, runtime.cms_route, failed.failure)
+            heed(connection, runtime, runtime.cms_route, failed.failure)
     return report
 
 

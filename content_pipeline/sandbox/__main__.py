@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.errors import ConfigurationError, LockHeld
 from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline.sandbox.controls import Controls
 from content_pipeline.sandbox.faults import FaultPlan
@@ -26,7 +26,6 @@ from content_pipeline.sandbox.instance import (
     HANDOVER_S,
     LOCK_FILE,
     InstanceRecord,
-    LockHeld,
     locked,
     read_record,
     write_record,

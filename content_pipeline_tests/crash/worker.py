@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
-from content_pipeline.core.site import GenerationAPI
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce

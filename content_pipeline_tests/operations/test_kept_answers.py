@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from content_pipeline.core.errors import LeaseLost
-from content_pipeline.core.site import GenerationAPI
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger.schema import attempts, seconds_from_now, spend
 from content_pipeline.operations.kept_answers import LONGEST_BETWEEN_S

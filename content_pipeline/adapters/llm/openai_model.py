@@ -27,6 +27,7 @@ from content_pipeline.adapters.llm.stored import (
 )
 from content_pipeline.core.errors import CallFailed, ConfigurationError
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.ports import (
     GenerationLookUp,
     GenerationRequest,
@@ -35,7 +36,6 @@ from content_pipeline.core.ports import (
     Reading,
     Verdict,
 )
-from content_pipeline.core.site import GenerationAPI
 
 LOOK_UP_DEADLINE_S = 20.0
 """Seconds for a request that generates nothing; a list call takes well under one."""

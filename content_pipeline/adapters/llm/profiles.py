@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from content_pipeline.core.errors import ConfigurationError
-from content_pipeline.core.site import WITH_RESPONSES
+from content_pipeline.core.generation_settings import WITH_RESPONSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.site import GenerationAPI
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.ledger.schema.vocabulary import (
     AnswerSource,
     AttemptKind,

@@ -8,8 +8,8 @@ from typing import Any
 from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.profiles import provider_profile
 from content_pipeline.core.article import SCHEMA_NAME, article_schema
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.ports import GenerationRequest, RawResponse
-from content_pipeline.core.site import GenerationAPI
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 """The time in every test; after the dated prices of the list."""

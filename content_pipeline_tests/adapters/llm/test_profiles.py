@@ -5,7 +5,7 @@ import pytest
 from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import PROFILES, provider_profile
 from content_pipeline.core.errors import ConfigurationError
-from content_pipeline.core.site import WITH_RESPONSES
+from content_pipeline.core.generation_settings import WITH_RESPONSES
 from content_pipeline_tests.adapters.llm.samples import chat, now, responses
 
 NAMES = {"openai", "azure", "openrouter", "vllm", "ollama", "llama_cpp", "sandbox", "generic"}

@@ -6,8 +6,8 @@ Older attempts, and those to publish, have none; the older ones were all chat co
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
