@@ -9,12 +9,16 @@ from datetime import datetime
 from pathlib import Path
 
 from content_pipeline.adapters.cms.folder import FolderCMS
+from content_pipeline.adapters.cms.git import GitCMS, GitSite
+from content_pipeline.adapters.cms.git_clone import Author, GitClone
+from content_pipeline.adapters.cms.git_command import Git, GitRemote
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
 from content_pipeline.core.cms import CMS
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
+    GitCMSSettings,
     WordPressCMSSettings,
     checked_url,
 )
@@ -35,6 +39,8 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
     match settings:
         case FolderCMSSettings():
             return _folder_site(site, project.root / settings.folder, clock)
+        case GitCMSSettings():
+            return _git_site(site, settings, project, clock)
         case WordPressCMSSettings():
             raise ConfigurationError(f"{site.file}: cms.kind {settings.kind} cannot be opened yet")
 
@@ -45,6 +51,12 @@ def cms_route(site: Site) -> str:
     match settings:
         case FolderCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
+        case GitCMSSettings():
+            names = (settings.remote_env, settings.username_env, settings.password_env)
+            account = digest(
+                settings.remote, settings.branch, *(variables.get(name, "") for name in names)
+            )
+            return f"{settings.kind}:{account[:8]}"
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
             account = digest(settings.url, *(variables.get(name, "") for name in names))
@@ -66,6 +78,43 @@ def where_to_look(site: Site, project: Project) -> str:
 def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
     cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
     return cms, (SitemapFile(root), IndexPage(root))
+
+
+def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> Opened:
+    """A clone below the project's data, shared by all that publish to the same branch."""
+    variables = environment()
+    address = settings.remote or _variable(site, settings.remote_env, "the address of the CMS")
+    remote = GitRemote.of(
+        address if _is_remote(address) else str(project.root / address),
+        username=variables.get(settings.username_env, "").strip(),
+        password=variables.get(settings.password_env, "").strip(),
+    )
+    deployed = settings.deployed_url
+    if deployed is not None and "://" not in deployed:
+        deployed = str(project.root / deployed)
+    name = digest(remote.url, settings.branch)
+    clone = GitClone(
+        git=Git(
+            folder=project.data_home / "git" / f"{name}.git",
+            remote=remote,
+            variables=variables,
+            deadline_s=settings.deadline_s,
+        ),
+        branch=settings.branch,
+        author=Author(name=settings.author_name, email=settings.author_email),
+    )
+    lies = GitSite(
+        base_url=site.settings.base_url,
+        content_folder=settings.content_folder,
+        deployed=deployed,
+        front_matter=settings.front_matter,
+    )
+    return GitCMS(clone, lies, clock=clock), ()
+
+
+def _is_remote(address: str) -> bool:
+    """Whether ``address`` names a repository elsewhere, as a URL or like ``host:path``."""
+    return "://" in address or ":" in address.partition("/")[0]
 
 
 def _variable(site: Site, name: str, what: str) -> str:

@@ -1,0 +1,176 @@
+"""A bare repository with a small site in it, and a person who works on it with their own clone.
+
+What belongs here: the other side of the git adapter in tests. It is the judge as well: what it
+holds is read by git itself, never through the adapter.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from content_pipeline.adapters.cms.git import GitCMS, GitSite
+from content_pipeline.adapters.cms.git_clone import Author, GitClone
+from content_pipeline.adapters.cms.git_command import Git, GitRemote
+from content_pipeline_tests.adapters.cms.documents import BASE_URL
+
+BRANCH = "main"
+AUTHOR = Author(name="Content pipeline", email="content-pipeline@localhost")
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+HUGO_CONFIGURATION = """\
+baseURL = "https://example.com/"
+title = "Countries"
+disableKinds = ["taxonomy", "term", "RSS"]
+[security]
+allowContent = [".*"]
+"""
+
+_PERSON = {
+    **{f"GIT_{who}_NAME": "A person" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "person@example.com" for who in ("AUTHOR", "COMMITTER")},
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "LC_ALL": "C",
+}
+
+
+def git(folder: Path, *arguments: str, stdin: bytes = b"", check: bool = True) -> bytes:
+    """What a git command in ``folder`` says."""
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        input=stdin,
+        capture_output=True,
+        env={"PATH": os.environ["PATH"], **_PERSON},  # noqa: TID251 - git is somewhere on it
+        check=False,
+    )
+    assert not check or done.returncode == 0, f"git {arguments}: {done.stderr.decode()}"
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """The bare repository, and the person's clone beside it."""
+
+    bare: Path
+
+    @property
+    def _clone(self) -> Path:
+        return self.bare.parent / "person"
+
+    @classmethod
+    def new(cls, folder: Path, files: Mapping[str, str] | None = None) -> "Repository":
+        """A repository in ``folder`` with ``files``, a Hugo configuration by default."""
+        folder.mkdir(parents=True, exist_ok=True)
+        repository = cls(bare=folder / "site.git")
+        git(folder, "init", "--quiet", "--bare", f"--initial-branch={BRANCH}", "site.git")
+        git(folder, "clone", "--quiet", "site.git", "person")
+        git(repository._clone, "checkout", "--quiet", "-B", BRANCH)
+        seed = {"hugo.toml": HUGO_CONFIGURATION} if files is None else files
+        repository.commit({name: text.encode() for name, text in seed.items()})
+        return repository
+
+    def head(self) -> str:
+        return git(self.bare, "rev-parse", f"refs/heads/{BRANCH}").decode().strip()
+
+    def history(self) -> list[str]:
+        """Subjects of all commits, oldest first."""
+        log = git(self.bare, "log", "--reverse", "--format=%s", BRANCH).decode()
+        return log.splitlines()
+
+    def names(self) -> list[str]:
+        listed = git(self.bare, "ls-tree", "-r", "-z", "--name-only", BRANCH).decode()
+        return [name for name in listed.split("\0") if name.startswith("content/")]
+
+    def read(self, name: str) -> bytes | None:
+        text = git(self.bare, "cat-file", "blob", f"{BRANCH}:{name}", check=False)
+        return text if name in self.names() else None
+
+    def commit(self, files: Mapping[str, bytes | None], *, branch: str = BRANCH) -> str:
+        """A person writes files, deletes those that are None, and pushes."""
+        clone = self._clone
+        git(clone, "fetch", "--quiet", "origin")
+        if git(clone, "branch", "--remotes", "--list", f"origin/{branch}").strip():
+            git(clone, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
+        for name, text in files.items():
+            file = clone / name
+            if text is None:
+                file.unlink()
+            else:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(text)
+        git(clone, "add", "--all")
+        git(clone, "commit", "--quiet", "--allow-empty", "--message", "By a person")
+        git(clone, "push", "--quiet", "origin", f"HEAD:{branch}")
+        return git(clone, "rev-parse", "HEAD").decode().strip()
+
+    def hook(self, name: str, script: str) -> None:
+        """Let the repository run ``script`` as its hook ``name``."""
+        file = self.bare / "hooks" / name
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+
+
+def clone_of(folder: Path, remote: GitRemote, *, deadline_s: float = 60.0) -> GitClone:
+    """Our private copy in ``folder``."""
+    path = {"PATH": os.environ["PATH"]}  # noqa: TID251 - git is somewhere on it
+    return GitClone(
+        git=Git(folder=folder, remote=remote, variables=path, deadline_s=deadline_s),
+        branch=BRANCH,
+        author=AUTHOR,
+    )
+
+
+def cms_of(clone: GitClone, *, deployed: str | None = None, now: datetime = NOW) -> GitCMS:
+    """The adapter on a clone."""
+    return GitCMS(clone, GitSite(base_url=BASE_URL, deployed=deployed), clock=lambda: now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitBench:
+    """The adapter on a repository, and the hands of a person who pushes to it as well."""
+
+    repository: Repository
+    cms: GitCMS
+    base_url: str = BASE_URL
+
+    def file(self, path: str) -> str:
+        return f"content/{path.strip('/')}.html"
+
+    def _text(self, path: str) -> str:
+        text = self.repository.read(self.file(path))
+        assert text is not None
+        return text.decode()
+
+    def edit(self, path: str) -> None:
+        text = self._text(path)
+        assert "Austria lies" in text
+        edited = text.replace("Austria lies", "Austria surely lies")
+        self.repository.commit({self.file(path): edited.encode()})
+
+    def occupy(self, path: str) -> None:
+        text = b"+++\ntitle = 'Mine'\n+++\nHands off.\n"
+        self.repository.commit({f"content{path}index.md": text})
+
+    def delete(self, path: str) -> None:
+        self.repository.commit({self.file(path): None})
+
+    def trash(self, path: str) -> None:
+        raise AssertionError(f"{path}: a branch has no trash")
+
+    def hide(self, path: str) -> None:
+        text = self._text(path).replace("---\n", "---\ndraft: true\n", 1)
+        self.repository.commit({self.file(path): text.encode()})
+
+    def rename(self, path: str, to: str) -> None:
+        text = self._text(path).replace(f'url: "{path}"', f'url: "{to}"')
+        self.repository.commit({self.file(path): None, self.file(to): text.encode()})
+
+    def visible(self, path: str) -> str | None:
+        for name in (self.file(path), f"content{path}index.md"):
+            text = self.repository.read(name)
+            if text is not None and b"\ndraft: true" not in text:
+                return text.decode()
+        return None
