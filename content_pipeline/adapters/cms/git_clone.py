@@ -141,6 +141,10 @@ class GitClone:
         arguments = ("grep", "-q", "-F", "-e", words, commit, "--", *names)
         return self.git.run(*arguments).status == 0
 
+    def newest(self) -> str:
+        """The newest commit that was fetched."""
+        return self._ask("rev-parse", "--verify", f"{self.tracking}^{{commit}}").decode().strip()
+
     def _ask(self, *arguments: str, stdin: bytes = b"") -> bytes:
         finished = self.git.run(*arguments, stdin=stdin)
         if finished.status != 0:
@@ -168,13 +172,14 @@ class GitClone:
     def _clear_after_a_crash(self) -> None:
         """Take git's own lock files away: whoever left them is gone, or our lock were held."""
         folder = self.git.folder
-        names = ("config", "HEAD", "packed-refs", "shallow", "gc.pid", _OUTGOING, self._tracking)
+        names = ("config", "HEAD", "packed-refs", "shallow", "gc.pid", _OUTGOING, self.tracking)
         for name in names:
             with suppress(FileNotFoundError, NotADirectoryError):
                 (folder / f"{name}.lock").unlink()
 
     @property
-    def _tracking(self) -> str:
+    def tracking(self) -> str:
+        """The reference that holds what was fetched last."""
         return f"refs/remotes/{REMOTE}/{self.branch}"
 
 
@@ -185,25 +190,35 @@ class LockedClone:
     clone: GitClone
     lock: int
 
-    def fetch(self) -> str:
-        """Bring the branch here; the id of its newest commit.
+    def fetch(self, *, known: str | None = None) -> str:
+        """Bring the branch here; the id of its newest commit, which may be the ``known`` one.
 
         Raises CallFailed: request for a branch that does not exist, auth, not_sent, transient,
         storage.
         """
-        branch, tracking = self.clone.branch, self.clone._tracking
-        if not (self.clone.git.folder / "objects").is_dir():
-            made = self._run("init", "--quiet", "--bare", "--template=")
-            if made.status != 0:
-                raise failed("making the local copy", made, lost=FailureClass.STORAGE)
+        folder, branch, tracking = self.clone.git.folder, self.clone.branch, self.clone.tracking
+        doing = f"fetching branch {branch} of {self.clone.git.remote.url}"
+        if known is not None and (folder / "objects").is_dir():
+            # A third of the cost of a fetch that brings nothing, and most bring nothing.
+            asked = self._run("ls-remote", REMOTE, f"refs/heads/{branch}")
+            if asked.status == 0 and asked.output.decode().split("\t")[0] == known:
+                return known
+        else:
+            self._prepare()
         fetched = self._run(
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
-            *(REMOTE, f"+refs/heads/{branch}:{tracking}"),
+            *("--no-auto-gc", REMOTE, f"+refs/heads/{branch}:{tracking}"),
         )
         if fetched.status != 0:
-            doing = f"fetching branch {branch} of {self.clone.git.remote.url}"
             raise failed(doing, fetched, lost=FailureClass.TRANSIENT)
-        return self.clone._ask("rev-parse", "--verify", f"{tracking}^{{commit}}").decode().strip()
+        return self.clone.newest()
+
+    def _prepare(self) -> None:
+        """Make the copy, or tidy it up, once in the life of a process."""
+        made = self._run("init", "--quiet", "--bare", "--template=")
+        if made.status != 0:
+            raise failed("making the local copy", made, lost=FailureClass.STORAGE)
+        self._run("gc", "--auto", "--quiet")
 
     def commit(
         self, parent: str, files: Mapping[str, bytes | None], *, message: str, at: datetime

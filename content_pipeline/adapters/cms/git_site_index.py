@@ -5,10 +5,11 @@ commit, and how a generator derives an address from a file's name. What a file s
 ``git_page_file``'s.
 """
 
+import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -25,6 +26,9 @@ PAGE_SUFFIXES = frozenset({".html", ".htm", ".md", ".markdown", ".mdown", ".adoc
 
 INDEX, SECTION = "index", "_index"
 """File names, without suffix, that stand for their folder."""
+
+SHA1_DIGITS = 40
+"""Of an id in most repositories; the newer kind has SHA-256."""
 
 READ_AT_ONCE = 500
 """Files whose text is held in memory together while a site is read."""
@@ -88,6 +92,15 @@ class SiteIndex:
                     self._by_key.setdefault(entry.key, set()).add(entry.name)
             self._commit = commit
 
+    def write(self, commit: str, files: Mapping[str, bytes | None]) -> None:
+        """Describe ``commit``, which we made on top of the one before by writing ``files``."""
+        texts = {blob_id_of(text, like=commit): text for text in files.values() if text is not None}
+        blobs = [
+            Blob(name, "" if text is None else blob_id_of(text, like=commit))
+            for name, text in files.items()
+        ]
+        self.advance(commit, blobs, lambda _: texts)
+
     def entry_of(self, blob: Blob, text: bytes) -> PageEntry:
         """What the index says of a file with this text."""
         front = _FRONT.match(text)
@@ -132,6 +145,14 @@ class SiteIndex:
             self._by_path[entry.path].discard(name)
             if entry.key is not None:
                 self._by_key[entry.key].discard(name)
+
+
+def blob_id_of(text: bytes, *, like: str) -> str:
+    """Git's id of a file's content, in a repository with commit ids ``like`` this."""
+    data = b"blob %d\0%s" % (len(text), text)
+    if len(like) == SHA1_DIGITS:
+        return hashlib.sha1(data, usedforsecurity=False).hexdigest()
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_page(name: str) -> bool:

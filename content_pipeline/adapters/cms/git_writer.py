@@ -45,14 +45,16 @@ class Change(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class _Order:
-    """A change on its way."""
+    """A change on its way, or without one the wish to see the branch as it is now."""
 
-    change: Change
+    change: Change | None = None
     is_settled: bool = False
     failure: CallFailed | None = None
 
     def settle(self, failure: CallFailed | None = None) -> None:
-        self.failure, self.is_settled = failure, True
+        # A new exception for each: threads that raise one and the same would share its traceback.
+        self.failure = None if failure is None else CallFailed(failure.failure)
+        self.is_settled = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,11 +65,8 @@ class GitWriter:
     index: SiteIndex
     clock: Callable[[], datetime]
     _queue: list[_Order] = field(default_factory=list)
-    _queue_lock: threading.Lock = field(default_factory=threading.Lock)
-    _turn: threading.Lock = field(default_factory=threading.Lock)
-    _begun: int = 0
-    _ended: int = 0
-    _fetch_failure: CallFailed | None = None
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _is_busy: bool = False
 
     def write(self, change: Change) -> None:
         """Make the change public on the branch, or find it made.
@@ -75,59 +74,63 @@ class GitWriter:
         Raises CallFailed: conflict, what the change itself is refused for, transient or storage
         (nothing was pushed), request (the remote's rules), auth, not_sent, or uncertain.
         """
-        order = _Order(change=change)
-        with self._queue_lock:
+        self._see_to(_Order(change=change))
+
+    def refresh(self) -> None:
+        """Bring the index to the newest commit there is now. Raises CallFailed."""
+        self._see_to(_Order())
+
+    def _see_to(self, order: _Order) -> None:
+        """Wait until ``order`` is settled; whoever finds nobody at work does the work of all."""
+        with self._changed:
             self._queue.append(order)
         while not order.is_settled:
-            with self._turn:
-                if not order.is_settled:
-                    self._push(self._next_orders())
+            with self._changed:
+                while self._is_busy and not order.is_settled:
+                    self._changed.wait()
+                if order.is_settled:
+                    break
+                self._is_busy = True
+                orders = self._next_orders()
+            try:
+                self._work(orders)
+            finally:
+                with self._changed:
+                    self._is_busy = False
+                    self._changed.notify_all()
         if order.failure is not None:
             raise order.failure
 
-    def refresh(self) -> None:
-        """Bring the index to the newest commit there is now. Raises CallFailed.
-
-        Threads that ask while a fetch is under way share the next one.
-        """
-        with self._queue_lock:
-            begun_before = self._begun
-        with self._turn:
-            if self._ended <= begun_before:
-                with self._queue_lock:
-                    self._begun += 1
-                self._fetch_failure = None
-                try:
-                    with self.clone.locked() as locked:
-                        self._advance(locked)
-                except CallFailed as failed:
-                    self._fetch_failure = failed
-                self._ended = self._begun
-            failure = self._fetch_failure
-        if failure is not None:
-            raise CallFailed(failure.failure)
-
     def _next_orders(self) -> list[_Order]:
-        with self._queue_lock:
-            taken, self._queue = self._queue[:MOST_AT_ONCE], self._queue[MOST_AT_ONCE:]
+        taken, self._queue = self._queue[:MOST_AT_ONCE], self._queue[MOST_AT_ONCE:]
         return taken
 
-    def _push(self, orders: Sequence[_Order]) -> None:
+    def _work(self, orders: Sequence[_Order]) -> None:
         """Settle all ``orders``, whatever happens."""
         try:
             with self.clone.locked() as locked:
-                self._push_together(locked, orders)
+                head = self._advance(locked)
+                self._settle_looks(orders)
+                if any(_open(orders)):
+                    self._push_together(locked, orders, head=head)
         except CallFailed as failed:
             for order in _open(orders):
-                order.settle(CallFailed(failed.failure))
+                order.settle(failed)
         finally:
             for order in _open(orders):  # only a defect of ours leaves one: nobody waits for ever
                 order.settle(_undone())
 
-    def _push_together(self, locked: LockedClone, orders: Sequence[_Order]) -> None:
+    def _settle_looks(self, orders: Sequence[_Order]) -> None:
+        """Those who only want to see need not wait for the push."""
+        with self._changed:
+            for order in orders:
+                if order.change is None:
+                    order.settle()
+            self._changed.notify_all()
+
+    def _push_together(self, locked: LockedClone, orders: Sequence[_Order], *, head: str) -> None:
         refusal, words = Refusal.MOVED, ""
         for _ in range(TRIES):
-            head = self._advance(locked)
             now = self.clock()
             files = self._files_of(orders, now)
             if not files:
@@ -136,31 +139,34 @@ class GitWriter:
             commit = locked.commit(head, files, message=message, at=now)
             answer = self._sent(locked, commit, over=head)
             if answer is None:
-                self._advance(locked, at_least=commit)
+                self.index.write(commit, files)
                 break
             refusal, words = answer
             if refusal is Refusal.REFUSED and len(list(_open(orders))) > 1:
-                self._push_each(locked, orders)
+                self._push_each(locked, orders, head=head)
                 return
             if refusal not in (Refusal.MOVED, Refusal.LOCKED):
                 raise _refused(refusal, words, self.clone)
+            head = self._advance(locked)
         else:
             raise _refused(refusal, words, self.clone)
         for order in _open(orders):
             order.settle()
 
-    def _push_each(self, locked: LockedClone, orders: Sequence[_Order]) -> None:
+    def _push_each(self, locked: LockedClone, orders: Sequence[_Order], *, head: str) -> None:
         """One by one: a page that the remote declines must not stand in the way of others."""
         for order in list(_open(orders)):
             try:
-                self._push_together(locked, [order])
+                self._push_together(locked, [order], head=head)
             except CallFailed as failed:
                 order.settle(failed)
+            head = self.index.commit or head
 
     def _files_of(self, orders: Sequence[_Order], now: datetime) -> dict[str, bytes | None]:
         """The files of all changes that may be made; the others are settled here."""
         files: dict[str, bytes | None] = {}
         for order in _open(orders):
+            assert order.change is not None
             try:
                 wanted = order.change.files(self.index, now)
             except CallFailed as failed:
@@ -189,9 +195,9 @@ class GitWriter:
                 return None
             raise
 
-    def _advance(self, locked: LockedClone, *, at_least: str | None = None) -> str:
-        """Bring the index to the newest commit, or to ``at_least`` without asking the remote."""
-        head = at_least or locked.fetch()
+    def _advance(self, locked: LockedClone) -> str:
+        """Bring the index to the newest commit; its id."""
+        head = locked.fetch(known=self.index.commit)
         before, folder = self.index.commit, self.index.content_folder
         if before == head:
             return head
@@ -208,7 +214,7 @@ def _open(orders: Sequence[_Order]) -> Iterator[_Order]:
 
 
 def _message(orders: Iterator[_Order]) -> str:
-    titles = [order.change.title for order in orders]
+    titles = [order.change.title for order in orders if order.change is not None]
     if len(titles) == 1:
         return f"{titles[0]}\n"
     return f"Change {len(titles)} pages\n\n" + "".join(f"{title}\n" for title in titles)

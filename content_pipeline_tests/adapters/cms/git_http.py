@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         """Say nothing on the tests' output."""
 
     def _answer(self) -> None:

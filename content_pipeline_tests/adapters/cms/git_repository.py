@@ -66,10 +66,12 @@ class Repository:
         folder.mkdir(parents=True, exist_ok=True)
         repository = cls(bare=folder / "site.git")
         git(folder, "init", "--quiet", "--bare", f"--initial-branch={BRANCH}", "site.git")
-        git(folder, "clone", "--quiet", "site.git", "person")
-        git(repository._clone, "checkout", "--quiet", "-B", BRANCH)
         seed = {"hugo.toml": HUGO_CONFIGURATION} if files is None else files
-        repository.commit({name: text.encode() for name, text in seed.items()})
+        stream = f"commit refs/heads/{BRANCH}\ncommitter A person <person@example.com> 1 +0000\n"
+        stream += "data 4\nSeed\n"
+        for name, text in seed.items():
+            stream += f"M 100644 inline {name}\ndata {len(text.encode())}\n{text}\n"
+        git(repository.bare, "fast-import", "--quiet", stdin=stream.encode())
         return repository
 
     def head(self) -> str:
@@ -88,12 +90,12 @@ class Repository:
         text = git(self.bare, "cat-file", "blob", f"{BRANCH}:{name}", check=False)
         return text if name in self.names() else None
 
-    def commit(self, files: Mapping[str, bytes | None], *, branch: str = BRANCH) -> str:
+    def commit(self, files: Mapping[str, bytes | None]) -> str:
         """A person writes files, deletes those that are None, and pushes."""
         clone = self._clone
-        git(clone, "fetch", "--quiet", "origin")
-        if git(clone, "branch", "--remotes", "--list", f"origin/{branch}").strip():
-            git(clone, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
+        if not clone.exists():
+            git(self.bare.parent, "clone", "--quiet", "--branch", BRANCH, "site.git", clone.name)
+        git(clone, "pull", "--quiet", "--ff-only", "origin", BRANCH)
         for name, text in files.items():
             file = clone / name
             if text is None:
@@ -103,7 +105,7 @@ class Repository:
                 file.write_bytes(text)
         git(clone, "add", "--all")
         git(clone, "commit", "--quiet", "--allow-empty", "--message", "By a person")
-        git(clone, "push", "--quiet", "origin", f"HEAD:{branch}")
+        git(clone, "push", "--quiet", "origin", f"HEAD:{BRANCH}")
         return git(clone, "rev-parse", "HEAD").decode().strip()
 
     def hook(self, name: str, script: str) -> None:
