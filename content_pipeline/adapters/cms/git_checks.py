@@ -64,6 +64,11 @@ def _look_at_site(clone: GitClone, head: str, content_folder: str, notes: list[s
             "Hugo 0.162 and newer builds no site with HTML content unless its configuration says "
             "so: [security] allowContent = ['.*']"
         )
+    if clone.mentions(head, "enableEmoji", _CONFIGURATION):
+        notes.append(
+            "the site sets enableEmoji: older releases of Hugo (0.111) then write emoji for words "
+            "like :heart: in our texts and links too"
+        )
 
 
 def _look_at_deployment(clone: GitClone, head: str, deployed: str, notes: list[str]) -> None:

@@ -178,7 +178,7 @@ def _kept(over: PageFile, extra: set[str]) -> str:
         key = _KEY.match(line)
         if key is not None:
             keep = key[1].lower() not in RESERVED_FRONT_MATTER and key[1] not in extra
-        if keep:
+        if keep or line.startswith("#"):  # a comment is about what follows it
             kept.append(line)
     return "".join(kept)
 

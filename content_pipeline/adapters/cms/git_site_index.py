@@ -24,6 +24,12 @@ PAGE_SUFFIX = ".html"
 PAGE_SUFFIXES = frozenset({".html", ".htm", ".md", ".markdown", ".mdown", ".adoc", ".org", ".rst"})
 """Files that a generator makes a page of."""
 
+STEP = "+"
+"""Stands for a slash of the address in a file's name; no address that a site declares has one."""
+
+MAX_NAME_BYTES = 255
+"""The longest file name of every common file system."""
+
 INDEX, SECTION = "index", "_index"
 """File names, without suffix, that stand for their folder."""
 
@@ -163,16 +169,18 @@ def is_page(name: str) -> bool:
 def own_file(content_folder: str, path: str) -> str:
     """The file in the repository that our page at ``path`` is written to.
 
-    Not ``…/index.html``: a generator takes all below such a file for its attachments and makes no
-    pages of them. Raises CallFailed (invalid_input) for a path that can be no file.
+    All lie side by side, `/a/b/` in ``a+b.html``: a generator takes what lies below a file called
+    index for its attachments, and makes a list of every folder, in the place of a page of ours
+    (Hugo 0.111). Raises CallFailed (invalid_input) for a path that can be no file.
     """
-    stem = page_file(path).removesuffix(f"/{PAGE_FILE}")
-    if PurePosixPath(stem).name.lower() in (INDEX, SECTION):
+    stem = page_file(path).removesuffix(f"/{PAGE_FILE}").replace("/", STEP)
+    if stem.lower() in (INDEX, SECTION) or len(stem.encode()) + len(PAGE_SUFFIX) > MAX_NAME_BYTES:
         raise CallFailed(
             Failure(
                 failure_class=FailureClass.INVALID_INPUT,
-                message=f"{path} cannot be published: a content file called index stands for its "
-                "folder; give the page another path",
+                message=f"{path[:80]} cannot be published to a repository: a content file may not "
+                f"be called index and has a name of at most {MAX_NAME_BYTES} bytes; give the page "
+                "another path",
             )
         )
     return f"{content_folder}/{stem}{PAGE_SUFFIX}"

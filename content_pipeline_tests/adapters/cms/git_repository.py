@@ -139,7 +139,7 @@ class GitBench:
     base_url: str = BASE_URL
 
     def file(self, path: str) -> str:
-        return f"content/{path.strip('/')}.html"
+        return f"content/{path.strip('/').replace('/', '+')}.html"
 
     def _text(self, path: str) -> str:
         text = self.repository.read(self.file(path))
