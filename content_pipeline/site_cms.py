@@ -7,11 +7,10 @@ adapters themselves know neither files nor the environment.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
-from content_pipeline.adapters.cms.git import GitCMS, GitSite
-from content_pipeline.adapters.cms.git_clone import Author, GitClone
-from content_pipeline.adapters.cms.git_command import Git, GitRemote
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
@@ -27,6 +26,9 @@ from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
 from content_pipeline.site_files import Site
 
+if TYPE_CHECKING:
+    from content_pipeline.adapters.cms.git_command import Git
+
 Clock = Callable[[], datetime]
 
 Opened = tuple[CMS, tuple[SiteHook, ...]]
@@ -40,9 +42,9 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
         case FolderCMSSettings():
             return _folder_site(site, project.root / settings.folder, clock)
         case GitCMSSettings():
-            return _git_site(site, settings, project, clock)
+            return _git_site(site, settings, project, clock), ()
         case WordPressCMSSettings():
-            raise ConfigurationError(f"{site.file}: cms.kind {settings.kind} cannot be opened yet")
+            return _wordpress(site, settings, clock), ()
 
 
 def cms_route(site: Site) -> str:
@@ -80,41 +82,70 @@ def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
     return cms, (SitemapFile(root), IndexPage(root))
 
 
-def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> Opened:
-    """A clone below the project's data, shared by all that publish to the same branch."""
-    variables = environment()
-    address = settings.remote or _variable(site, settings.remote_env, "the address of the CMS")
-    remote = GitRemote.of(
-        address if _is_remote(address) else str(project.root / address),
-        username=variables.get(settings.username_env, "").strip(),
-        password=variables.get(settings.password_env, "").strip(),
-    )
+def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.git import GitCMS, GitSite  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.git_clone import Author, GitClone
+
     deployed = settings.deployed_url
     if deployed is not None and "://" not in deployed:
         deployed = str(project.root / deployed)
-    name = digest(remote.url, settings.branch)
     clone = GitClone(
-        git=Git(
-            folder=project.data_home / "git" / f"{name}.git",
-            remote=remote,
-            variables=variables,
-            deadline_s=settings.deadline_s,
-        ),
+        git=_git(site, settings, project),
         branch=settings.branch,
         author=Author(name=settings.author_name, email=settings.author_email),
     )
-    lies = GitSite(
+    in_repository = GitSite(
         base_url=site.settings.base_url,
         content_folder=settings.content_folder,
         deployed=deployed,
         front_matter=settings.front_matter,
     )
-    return GitCMS(clone, lies, clock=clock), ()
+    return GitCMS(clone, in_repository, clock=clock)
 
 
-def _is_remote(address: str) -> bool:
-    """Whether ``address`` names a repository elsewhere, as a URL or like ``host:path``."""
-    return "://" in address or ":" in address.partition("/")[0]
+def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
+    """Git on a copy below the project's data, which all who publish to the branch share."""
+    from content_pipeline.adapters.cms.git_command import Git, GitRemote
+
+    variables = environment()
+    address = settings.remote or _variable(
+        site, settings.remote_env, "the address of the repository"
+    )
+    is_elsewhere = "://" in address or ":" in address.partition("/")[0]  # a URL, or host:path
+    remote = GitRemote.of(
+        address if is_elsewhere else str(project.root / address),
+        username=variables.get(settings.username_env, "").strip(),
+        password=variables.get(settings.password_env, "").strip(),
+    )
+    return Git(
+        folder=project.data_home / "git" / f"{digest(remote.url, settings.branch)}.git",
+        remote=remote,
+        variables=variables,
+        deadline_s=settings.deadline_s,
+    )
+
+
+def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.wordpress import WordPressCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.wordpress_pages import PageForm
+    from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
+
+    url = _address(site, settings.url, settings.url_env)
+    rest = WordPressREST(
+        url,
+        user=_variable(site, settings.user_env, "the user for WordPress"),
+        password=_variable(site, settings.password_env, "the user's application password"),
+        content_type=settings.content_type,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+    )
+    form = PageForm(
+        base_url=site.settings.base_url,
+        home_path=urlsplit(url).path,
+        description_in=settings.meta_description,
+        json_ld=settings.json_ld,
+    )
+    return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
 
 
 def _variable(site: Site, name: str, what: str) -> str:

@@ -50,8 +50,12 @@ class WordPressCMSSettings(Settings):
         Literal["pages", "posts"], Field(description="what an article becomes")
     ] = "pages"
     meta_description: Annotated[
-        Literal["excerpt", "omit"],
-        Field(description="where the meta description goes; themes and SEO plugins read excerpts"),
+        str,
+        Field(
+            pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,99}$",
+            description="where the meta description goes: `excerpt`, or a meta field that the site "
+            "registers for REST, such as the one of its SEO plugin",
+        ),
     ] = "excerpt"
     json_ld: Annotated[
         bool,

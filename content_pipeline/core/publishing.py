@@ -58,6 +58,19 @@ class SiteChange(StrEnum):
     """A page that is not ours stands at the address, or our mark was taken off."""
 
 
+OFF_THE_SITE = frozenset(
+    {
+        SiteChange.MISSING,
+        SiteChange.TRASHED,
+        SiteChange.UNPUBLISHED,
+        SiteChange.RENAMED,
+        SiteChange.MOVED,
+        SiteChange.FOREIGN,
+    }
+)
+"""Nothing of ours is at the page's address: it is announced no more."""
+
+
 class Reaction(StrEnum):
     """What a site wants done about a change."""
 
@@ -99,8 +112,6 @@ class Baseline:
 
     revision: int
     fingerprint: str
-    may_overwrite: str | None = None
-    """The one standing (``RemotePage.standing``) of the page that a person said to overwrite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +131,12 @@ def decide_publish(
     path: str,
     baseline: Baseline | None,
     policy: ReactionPolicy,
+    may_overwrite: str | None = None,
 ) -> PublishDecision:
-    """What may be done to publish the revision of ``wanted`` at ``path``."""
+    """What may be done to publish the revision of ``wanted`` at ``path``.
+
+    ``may_overwrite``: the one standing of the page that a person said to overwrite, if any.
+    """
     page = look_up.page
     if look_up.verdict is Verdict.UNKNOWN or (look_up.verdict is Verdict.PRESENT) != (
         page is not None
@@ -130,36 +145,33 @@ def decide_publish(
             action=PublishAction.UNKNOWN, reason="the CMS could not say what it holds"
         )
     if page is not None and page.marker is not None and page.marker.page_id == wanted.page_id:
-        return _decide_ours(page, page.marker, wanted, path, baseline, policy)
-    if page is None and baseline is None:
+        marker = page.marker
+        if marker.revision > wanted.revision:
+            return PublishDecision(
+                action=PublishAction.SUPERSEDED,
+                reason=f"the CMS holds revision {marker.revision}, newer than {wanted.revision}",
+            )
+        found = change_of(page, page_id=wanted.page_id, path=path, baseline=baseline)
+        if found is None and not policy.accept_altered_text:
+            found = _altered(page, marker, baseline)
+        if found is None:
+            return _decide_untouched(page, marker, wanted)
+    elif page is None and baseline is None:
         return PublishDecision(action=PublishAction.CREATE, reason="the CMS has no such page")
-    found = change_of(page, page_id=wanted.page_id, path=path, baseline=baseline)
-    assert found is not None
+    else:
+        found = change_of(page, page_id=wanted.page_id, path=path, baseline=baseline)
+        assert found is not None
     change, reason = found
-    may = PublishAction.CREATE if page is None else PublishAction.REPLACE
-    return _react(change, reason, policy, page=page, baseline=baseline, may=may)
+    told = may_overwrite == standing_of(page)
+    return PublishDecision(
+        action=_reaction(page, Reaction.RESTORE if told else policy.to(change)),
+        reason=reason,
+        change=change,
+    )
 
 
-def _decide_ours(
-    page: RemotePage,
-    marker: Marker,
-    wanted: Marker,
-    path: str,
-    baseline: Baseline | None,
-    policy: ReactionPolicy,
-) -> PublishDecision:
-    if marker.revision > wanted.revision:
-        return PublishDecision(
-            action=PublishAction.SUPERSEDED,
-            reason=f"the CMS holds revision {marker.revision}, newer than {wanted.revision}",
-        )
-    found = change_of(page, page_id=wanted.page_id, path=path, baseline=baseline)
-    if found is None and not policy.accept_altered_text:
-        found = _altered(page, marker, baseline)
-    if found is not None:
-        change, reason = found
-        may = PublishAction.REPLACE
-        return _react(change, reason, policy, page=page, baseline=baseline, may=may)
+def _decide_untouched(page: RemotePage, marker: Marker, wanted: Marker) -> PublishDecision:
+    """What to do about a page of ours that can only be our own doing."""
     if holds(page, wanted):
         return PublishDecision(
             action=PublishAction.CONFIRM, reason=f"the CMS already holds revision {wanted.revision}"
@@ -174,22 +186,14 @@ def _decide_ours(
     )
 
 
-def _react(
-    change: SiteChange,
-    reason: str,
-    policy: ReactionPolicy,
-    *,
-    page: RemotePage | None,
-    baseline: Baseline | None,
-    may: PublishAction,
-) -> PublishDecision:
-    told = baseline is not None and baseline.may_overwrite == standing_of(page)
-    action = {
-        Reaction.ASK: PublishAction.CONFLICT,
-        Reaction.LEAVE: PublishAction.LEAVE,
-        Reaction.RESTORE: may,
-    }[Reaction.RESTORE if told else policy.to(change)]
-    return PublishDecision(action=action, reason=reason, change=change)
+def _reaction(page: RemotePage | None, reaction: Reaction) -> PublishAction:
+    match reaction:
+        case Reaction.ASK:
+            return PublishAction.CONFLICT
+        case Reaction.LEAVE:
+            return PublishAction.LEAVE
+        case Reaction.RESTORE:
+            return PublishAction.CREATE if page is None else PublishAction.REPLACE
 
 
 def change_of(

@@ -7,6 +7,7 @@ Credentials never stand here: fields that name one name the environment variable
 
 import re
 from decimal import Decimal
+from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
@@ -36,6 +37,16 @@ _FIXED_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)+/")
 and what can be nobody's sitemap.xml. Refused here, or every page would be paid for and refused."""
 
 
+class WhenGone(StrEnum):
+    """What happens to the page of a topic that is no longer in the table."""
+
+    KEEP = "keep"
+    UNPUBLISH = "unpublish"
+    """It is taken off the site."""
+    REDIRECT = "redirect"
+    """It is taken off the site, and visitors are led elsewhere."""
+
+
 class TopicSource(_Settings):
     """The table of topics and what its columns mean."""
 
@@ -49,6 +60,21 @@ class TopicSource(_Settings):
     path: Annotated[
         str, Field(description="the page's path; {column} stands for a slug of that column")
     ] = "/{name}/"
+    when_gone: Annotated[
+        WhenGone, Field(description="what happens to the page of a topic that left the table")
+    ] = WhenGone.KEEP
+    redirect_to: Annotated[
+        str | None, Field(description="path or URL that visitors of such a page are led to")
+    ] = None
+    most_gone_share: Annotated[
+        float, Field(ge=0, le=1, description="more pages at once are not taken off the site")
+    ] = 0.2
+
+    @model_validator(mode="after")
+    def _says_where(self) -> Self:
+        if (self.when_gone is WhenGone.REDIRECT) != (self.redirect_to is not None):
+            raise ValueError("`redirect_to` and `when_gone: redirect` go together")
+        return self
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -28,6 +28,8 @@ class PageJobState(StrEnum):
     """The intent of a publish is on record. After a crash the CMS is asked before any write."""
     PUBLISHED = "published"
     """The CMS was read back and holds our revision. Left when a newer revision takes over."""
+    WITHDRAWING = "withdrawing"
+    """The page is to be taken off the site. Doing so twice is harmless: a crash repeats it."""
     FAILED_RETRYABLE = "failed_retryable"
     """Waits until ``next_attempt_at``, then goes on at its last checkpoint."""
     GENERATION_UNCERTAIN = "generation_uncertain"
@@ -41,6 +43,8 @@ class PageJobState(StrEnum):
     """Failed too often in one way; kept with its whole history. Left by a repair with a cause."""
     CANCELLED = "cancelled"
     """A person stopped it before it was published. Left by a repair with a cause."""
+    WITHDRAWN = "withdrawn"
+    """The CMS was read back and visitors see the page no more. Left when its topic comes back."""
     SUPERSEDED = "superseded"
     """A newer page job of the page took its place. Left when this very input is asked for again:
     its stored draft is then published as a new revision, and nothing is paid."""
@@ -125,6 +129,20 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     (_S.SUPERSEDED, _S.QUEUED): "this input is wanted again; it never had a draft",
     (_S.SUPERSEDED, _S.GENERATED): "this input is wanted again; its draft is reused",
     (_S.SUPERSEDED, _S.GENERATION_UNCERTAIN): "wanted again; a lost call is asked about first",
+    # put back on the site, or taken off it
+    (_S.PUBLISHED, _S.READY_TO_PUBLISH): "ours is wanted back on the site; nothing is paid",
+    (_S.PUBLISHED, _S.WITHDRAWING): "its topic is retired, and the site takes such pages off",
+    (_S.WITHDRAWING, _S.WITHDRAWN): "the CMS was read back and shows the page no more",
+    (_S.WITHDRAWING, _S.READY_TO_PUBLISH): "its topic came back before the page was taken off",
+    (
+        _S.WITHDRAWING,
+        _S.FAILED_TERMINAL,
+    ): "the page was changed on the site, or refuses to go",
+    (_S.WITHDRAWING, _S.DEAD_LETTERED): "the tries are used up",
+    (_S.WITHDRAWN, _S.GENERATED): "its topic is back; its draft is reused",
+    (_S.FAILED_TERMINAL, _S.WITHDRAWING): "repaired; the page is still to be taken off",
+    (_S.DEAD_LETTERED, _S.WITHDRAWING): "repaired; the page is still to be taken off",
+    (_S.FAILED_TERMINAL, _S.SUPERSEDED): "a person keeps the page as it is on the site",
     # repaired by a person, who states the cause
     (_S.FAILED_TERMINAL, _S.QUEUED): "repaired; there is no usable draft",
     (_S.FAILED_TERMINAL, _S.GENERATED): "repaired; the draft is kept and checked again",
@@ -138,14 +156,16 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
 }
 """Every allowed move and why it is made. What is not here, the database refuses."""
 
-FINAL = frozenset({_S.PUBLISHED, _S.FAILED_TERMINAL, _S.DEAD_LETTERED, _S.CANCELLED, _S.SUPERSEDED})
+FINAL = frozenset(
+    {_S.PUBLISHED, _S.FAILED_TERMINAL, _S.DEAD_LETTERED, _S.CANCELLED, _S.SUPERSEDED, _S.WITHDRAWN}
+)
 """No worker touches these by itself."""
 
 WORKABLE = frozenset(PageJobState) - FINAL
 """A worker may claim these once ``next_attempt_at`` has come."""
 
 
-CANCELLABLE = WORKABLE - {_S.PUBLISHING, _S.PUBLISH_UNCERTAIN}
+CANCELLABLE = WORKABLE - {_S.PUBLISHING, _S.PUBLISH_UNCERTAIN, _S.WITHDRAWING}
 """A wish to cancel is accepted in these and then wins: no publish begins any more. Once one has
 begun, success may win, and only the CMS knows."""
 
@@ -170,6 +190,7 @@ _STAGES: dict[PageJobState, frozenset[Stage]] = {
     _S.READY_TO_PUBLISH: frozenset({Stage.ARTIFACT}),
     _S.PUBLISHING: frozenset({Stage.ARTIFACT}),
     _S.PUBLISH_UNCERTAIN: frozenset({Stage.ARTIFACT}),
+    _S.WITHDRAWING: frozenset({Stage.ARTIFACT}),
     _S.FAILED_RETRYABLE: frozenset({Stage.DRAFT, Stage.ARTIFACT}),
 }
 
@@ -188,7 +209,7 @@ def public_status(state: PageJobState, *, cancel_requested: bool) -> PublicStatu
     """What people are shown of a page job in ``state``."""
     if state is _S.CANCELLED:
         return PublicStatus.CANCELLED
-    if state in (_S.PUBLISHED, _S.SUPERSEDED):
+    if state in (_S.PUBLISHED, _S.SUPERSEDED, _S.WITHDRAWN):
         return PublicStatus.SUCCEEDED
     if state in NEEDS_PERSON:
         return PublicStatus.FAILED
@@ -214,6 +235,8 @@ NEXT: dict[PageJobState, str] = {
     _S.FAILED_TERMINAL: "a person corrects the cause, then retries it",
     _S.DEAD_LETTERED: "a person finds the cause, then retries it",
     _S.CANCELLED: "nothing: it was stopped",
+    _S.WITHDRAWING: "the page is taken off the site, then the CMS is read back",
+    _S.WITHDRAWN: "nothing: the page is off the site",
     _S.SUPERSEDED: "nothing: a newer page job took its place",
 }
 """What happens next, for people."""

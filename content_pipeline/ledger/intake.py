@@ -19,6 +19,8 @@ from content_pipeline.core.topics import RejectedRow, Topic
 from content_pipeline.ledger import regenerations
 from content_pipeline.ledger.jobs import move_resting
 from content_pipeline.ledger.refused import Refused, refusal_of, refused_row
+from content_pipeline.ledger.retirement import retire_absent
+from content_pipeline.ledger.rollbacks import cause_of_refusal
 from content_pipeline.ledger.schema import (
     TopicStatus,
     page_jobs,
@@ -33,6 +35,10 @@ BATCH = 2_000
 """Rows per statement: large enough to be fast, small enough for a bounded memory."""
 
 
+_WANTED_AGAIN = (PageJobState.SUPERSEDED, PageJobState.WITHDRAWN)
+"""What rests in one of these is taken up when the table wants it (again)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
     """What came of one intake."""
@@ -43,6 +49,10 @@ class Intake:
     """Page jobs that did not exist before or are wanted again."""
     unchanged: int
     rejected: int
+    retired: tuple[str, ...] = ()
+    """Topics that left the table."""
+    rolled_back: str | None = None
+    """Why nothing new is wanted: the way of making pages was rolled back, and who said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +97,17 @@ def take_in(
     else:
         accepted = [(number, topic) for number, topic in accepted if topic.key in only]
         refused = [item for item in refused if item.key in only]
-    wanted = _want(connection, request, accepted, known)
+    retired: tuple[str, ...] = ()
+    if only is None:
+        retired = retire_absent(
+            connection,
+            site,
+            request.site.topics,
+            {topic.key for _, topic in accepted} | {item.key for item in refused},
+            worker=request.requested_by,
+        )
+    rolled_back = cause_of_refusal(connection, site, request.generation_version)
+    wanted = 0 if rolled_back else _want(connection, request, accepted, known)
     _refuse(connection, request, refused, known)
     keys = [topic.key for _, topic in accepted] + [item.key for item in refused]
     return Intake(
@@ -95,6 +115,8 @@ def take_in(
         wanted=wanted,
         unchanged=len(accepted) - wanted,
         rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
+        retired=retired,
+        rolled_back=rolled_back,
     )
 
 
@@ -126,7 +148,13 @@ def _one_at_a_time(connection: Connection, request: Request) -> None:
 
 def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
     rows = connection.execute(
-        select(topics.c.topic_key, topics.c.current_job_id, pages.c.path, page_jobs.c.state)
+        select(
+            topics.c.topic_key,
+            topics.c.status,
+            topics.c.current_job_id,
+            pages.c.path,
+            page_jobs.c.state,
+        )
         .outerjoin(pages, pages.c.page_id == topics.c.page_id)
         .outerjoin(page_jobs, page_jobs.c.page_job_id == topics.c.current_job_id)
         .where(topics.c.site == site)
@@ -173,11 +201,13 @@ def _want(
             site.site, topic.key, topic.input_hash, request.generation_version, nonce=""
         )
         before = known.get(topic.key)
-        # A wanted job can have been superseded: newer input was published while it was taken back.
+        # A wanted job can have been superseded: newer input was published while it was taken back,
+        # or its topic left the table for a while.
         if (
             before is None
             or before["current_job_id"] != job_id
-            or before["state"] == PageJobState.SUPERSEDED
+            or before["state"] in _WANTED_AGAIN
+            or before["status"] == TopicStatus.RETIRED
         ):
             changed.append((number, topic, job_id))
     for batch in _batches(
@@ -224,9 +254,7 @@ def _want(
     )
     for _, _, job_id in changed:
         if job_id not in created:
-            move_resting(
-                connection, job_id, sources=[PageJobState.SUPERSEDED], worker=request.requested_by
-            )
+            move_resting(connection, job_id, sources=_WANTED_AGAIN, worker=request.requested_by)
     return len(changed)
 
 
@@ -342,11 +370,11 @@ def _batches(values: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 
 
 def topic_keys(connection: Connection, site: str) -> list[str]:
-    """The keys of all topics of a site, in table order."""
+    """The keys of all topics in a site's table, in its order."""
     return list(
         connection.execute(
             select(topics.c.topic_key)
-            .where(topics.c.site == site)
+            .where(topics.c.site == site, topics.c.status != TopicStatus.RETIRED)
             .order_by(topics.c.row_number, topics.c.topic_key)
         ).scalars()
     )

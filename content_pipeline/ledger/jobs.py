@@ -28,11 +28,12 @@ from sqlalchemy import (
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.publishing import Baseline
+from content_pipeline.core.publishing import OFF_THE_SITE, Baseline
 from content_pipeline.core.states import FINAL, MOVES, PageJobState
 from content_pipeline.ledger import revisions, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import (
+    TopicStatus,
     page_jobs,
     pages,
     rejected_drafts,
@@ -75,12 +76,18 @@ class PageJob:
     """Whether its wait, if any, was over when it was read."""
     cancel_requested: bool
     is_current: bool
-    """Whether its topic still wants this input and generation version."""
+    """Whether its topic is in the table and still wants this input and generation version."""
     is_asked_again: bool
     """Whether a draft of it broke a rule and another was asked for, with the findings."""
+    topic_is_retired: bool
+    """Whether its topic is no longer in the table."""
     remote_id: str | None
     baseline: Baseline | None
+    may_overwrite: str | None
+    """The one standing of the page on the site that a person said to overwrite."""
     published_content_hash: str | None
+    is_off_the_site: bool
+    """Whether somebody was seen to have taken its page off the site, or moved it."""
 
 
 def load(connection: Connection, page_job_id: str) -> PageJob:
@@ -96,7 +103,10 @@ _LOAD = (
         pages.c.published_revision,
         pages.c.remote_fingerprint,
         pages.c.published_content_hash,
+        pages.c.may_overwrite,
+        pages.c.site_change,
         topics.c.current_job_id,
+        topics.c.status.label("topic_status"),
         (page_jobs.c.next_attempt_at <= func.clock_timestamp()).label("is_due"),
         exists()
         .where(rejected_drafts.c.page_job_id == page_jobs.c.page_job_id)
@@ -134,11 +144,15 @@ def _from_row(row: Row[Any]) -> PageJob:
         failure_class=FailureClass(row.failure_class) if row.failure_class else None,
         is_due=row.is_due,
         cancel_requested=row.cancel_requested_at is not None,
-        is_current=row.current_job_id == row.page_job_id,
+        is_current=row.current_job_id == row.page_job_id
+        and row.topic_status != TopicStatus.RETIRED,
+        topic_is_retired=row.topic_status == TopicStatus.RETIRED,
         is_asked_again=row.is_asked_again,
         remote_id=row.remote_id,
         baseline=baseline,
+        may_overwrite=row.may_overwrite,
         published_content_hash=row.published_content_hash,
+        is_off_the_site=row.site_change in OFF_THE_SITE,
     )
 
 
@@ -230,7 +244,9 @@ def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
     )
     if begins_an_effect:
         still_wanted = select(topics.c.current_job_id).where(
-            topics.c.site == page_jobs.c.site, topics.c.topic_key == page_jobs.c.topic_key
+            topics.c.site == page_jobs.c.site,
+            topics.c.topic_key == page_jobs.c.topic_key,
+            topics.c.status != TopicStatus.RETIRED,
         )
         swap = swap.where(
             page_jobs.c.cancel_requested_at.is_(None),
@@ -306,7 +322,11 @@ def move_resting(
         return None
     source, to, revision = PageJobState(row.state), PageJobState.QUEUED, None
     failure: Failure | None = None
-    if row.revision is not None:
+    if _came_from(connection, page_job_id, row.sequence) is PageJobState.WITHDRAWING and (
+        (source, PageJobState.WITHDRAWING) in MOVES
+    ):
+        to, revision = PageJobState.WITHDRAWING, row.revision
+    elif row.revision is not None:
         to = PageJobState.GENERATED
         revision = revisions.renew(connection, row.page_id, row.revision)
     elif spend.has_lost_call(connection, page_job_id):
@@ -340,3 +360,13 @@ def move_resting(
         )
     )
     return to
+
+
+def _came_from(connection: Connection, page_job_id: str, sequence: int) -> PageJobState | None:
+    """The state that the job's move number ``sequence`` left."""
+    state: str | None = connection.execute(
+        select(transitions.c.from_state).where(
+            transitions.c.page_job_id == page_job_id, transitions.c.sequence == sequence
+        )
+    ).scalar_one()
+    return None if state is None else PageJobState(state)

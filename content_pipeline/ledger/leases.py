@@ -59,7 +59,8 @@ class Service(StrEnum):
 _SERVICE = """
     CASE WHEN j.state IN ('queued', 'reserved') THEN 'call'
          WHEN j.state IN ('generating', 'generation_uncertain') THEN 'ask'
-         WHEN j.state IN ('ready_to_publish', 'publishing', 'publish_uncertain') THEN 'cms'
+         WHEN j.state IN ('ready_to_publish', 'publishing', 'publish_uncertain',
+                          'withdrawing') THEN 'cms'
          WHEN j.state = 'failed_retryable' AND j.revision IS NULL THEN 'call'
          WHEN j.state = 'failed_retryable' THEN 'cms'
          ELSE 'none' END"""

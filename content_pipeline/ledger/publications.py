@@ -4,10 +4,11 @@ What belongs here: writing down a proved publish, in one transaction with everyt
 from it, and reading the proved pages. Nothing is announced that does not stand here.
 """
 
-from sqlalchemy import Connection, Text, bindparam, case, func, insert, select, update
+from sqlalchemy import Connection, Text, bindparam, case, func, insert, or_, select, update
 
 from content_pipeline.core.cms import Document, RemotePage
 from content_pipeline.core.ports import ListedPage, SiteListing
+from content_pipeline.core.publishing import OFF_THE_SITE
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import MOVES, PageJobState
 from content_pipeline.ledger.jobs import PageJob
@@ -29,6 +30,7 @@ def record_proved(
             "remote_id": remote.remote_id,
             "remote_url": remote.url,
             "remote_fingerprint": remote.fingerprint,
+            "remote_version": remote.version,
         },
     )
 
@@ -47,8 +49,37 @@ _PROVED = (
             else_=pages.c.content_changed_at,
         ),
         verified_at=func.clock_timestamp(),
+        site_change=None,
+        site_change_reason=None,
+        site_change_standing=None,
+        site_change_version=None,
+        site_change_found_at=None,
+        kept_standing=None,
+        may_overwrite=None,
+        withdrawn_at=None,
     )
 )
+
+
+def record_withdrawn(connection: Connection, page_id: str) -> None:
+    """The CMS was read back and visitors see the page no more: nothing of it is announced."""
+    connection.execute(
+        update(pages)
+        .where(pages.c.page_id == page_id)
+        .values(
+            published_revision=None,
+            published_content_hash=None,
+            remote_fingerprint=None,
+            remote_version=None,
+            site_change=None,
+            site_change_reason=None,
+            site_change_standing=None,
+            site_change_version=None,
+            site_change_found_at=None,
+            may_overwrite=None,
+            withdrawn_at=func.clock_timestamp(),
+        )
+    )
 
 
 def supersede_older(connection: Connection, job: PageJob, worker: str) -> None:
@@ -85,10 +116,11 @@ _SUPERSEDE = (
 
 
 def listing(connection: Connection, site: SiteSettings) -> SiteListing:
-    """All proved public pages of ``site``, by path."""
+    """All proved public pages of ``site`` that nobody was seen to take off it, by path."""
     rows = connection.execute(
         select(pages)
         .where(pages.c.site == site.site, pages.c.published_revision.is_not(None))
+        .where(or_(pages.c.site_change.is_(None), pages.c.site_change.not_in(sorted(OFF_THE_SITE))))
         .order_by(pages.c.path)
     )
     return SiteListing(

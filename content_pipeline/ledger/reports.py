@@ -250,3 +250,18 @@ def earlier_jobs(connection: Connection, site: str, topic_key: str) -> list[RowM
             .order_by(page_jobs.c.created_at.desc())
         ).mappings()
     )
+
+
+def published_jobs(
+    connection: Connection, site: str, topic_keys: Sequence[str] | None
+) -> list[tuple[str, str]]:
+    """Topic key and page job of what is published and wanted; ``topic_keys``: only these."""
+    query = (
+        select(topics.c.topic_key, page_jobs.c.page_job_id)
+        .join(page_jobs, page_jobs.c.page_job_id == topics.c.current_job_id)
+        .where(topics.c.site == site, page_jobs.c.state == PageJobState.PUBLISHED)
+        .order_by(topics.c.row_number, topics.c.topic_key)
+    )
+    if topic_keys is not None:
+        query = query.where(topics.c.topic_key.in_(topic_keys))
+    return [(row.topic_key, row.page_job_id) for row in connection.execute(query)]

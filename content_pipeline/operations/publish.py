@@ -13,15 +13,23 @@ from content_pipeline.core.cms import Document, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
-from content_pipeline.core.publishing import PublishAction, PublishDecision, decide_publish, holds
+from content_pipeline.core.publishing import (
+    OFF_THE_SITE,
+    PublishAction,
+    PublishDecision,
+    SiteChange,
+    decide_publish,
+    holds,
+)
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, effects, jobs, publications
+from content_pipeline.ledger import attempts, drafts, effects, jobs, publications, site_changes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import heed, set_back
+from content_pipeline.operations.twins import remove_twins
 
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
@@ -77,16 +85,18 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
 def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
     wanted = this_try.document.marker
     look = look_at(this_try.runtime, job, job.remote_id)
+    remove_twins(this_try.runtime, job, look)
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
         case PublishAction.UNKNOWN:
             return _not_written(this_try, job, why_unknown(look))
         case PublishAction.CONFLICT:
-            failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
-            return _not_written(this_try, job, failure)
+            return conflict(this_try, job, decision, look.page)
+        case PublishAction.LEAVE:
+            return left_as_it_is(this_try, job, decision, look.page)
         case PublishAction.AWAIT:
             return call_uncertain(this_try, job, not_shown_yet(decision), quiet_s(this_try.runtime))
-        case PublishAction.SUPERSEDED | PublishAction.LEAVE:
+        case PublishAction.SUPERSEDED:
             return superseded(this_try, job, decision.reason)
         case PublishAction.CONFIRM:
             assert look.page is not None
@@ -104,6 +114,7 @@ def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker)
         path=job.path,
         baseline=job.baseline,
         policy=runtime.site.site_changes,
+        may_overwrite=job.may_overwrite,
     )
 
 
@@ -210,6 +221,48 @@ def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJo
     return job
 
 
+def conflict(
+    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
+) -> PageJob:
+    """The site was changed by somebody: nothing is written, and a person decides."""
+    failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
+    runtime = this_try.runtime
+    with runtime.ledger.fenced(this_try.lease) as connection:
+        attempts.fail(connection, this_try.attempt_id, failure)
+        effects.mark(connection, this_try.effect_key, EffectState.FAILED, failure)
+        assert decision.change is not None
+        note_change(connection, runtime, job, decision.change, decision.reason, page)
+        return jobs.move(
+            connection, job, PageJobState.FAILED_TERMINAL, lease=this_try.lease, failure=failure
+        )
+
+
+def note_change(
+    connection: Connection,
+    runtime: SiteRuntime,
+    job: PageJob,
+    change: SiteChange,
+    reason: str,
+    page: RemotePage | None,
+) -> None:
+    """Put a change on record; a page that is off the site is announced no more."""
+    new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
+    if new and job.baseline is not None and change in OFF_THE_SITE:
+        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+
+
+def left_as_it_is(
+    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
+) -> PageJob:
+    """The site's policy lets the change stand: this revision is never written."""
+    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
+        why = f"by the site's policy: {decision.reason}"
+        site_changes.keep_theirs(
+            connection, job.page_id, page=page, by=this_try.runtime.worker, why=why
+        )
+    return superseded(this_try, job, decision.reason)
+
+
 def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
     """The CMS holds a newer revision of ours: this one is never written."""
     failure = Failure(failure_class=FailureClass.TERMINAL, message=reason)
@@ -236,7 +289,8 @@ def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome:
 def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
     """The CMS shows the revision: record it with all that follows, in one transaction."""
     runtime, marker = this_try.runtime, this_try.document.marker
-    changed = job.published_content_hash != marker.content_hash
+    # A page that comes back to the site is news as well, though its text is what it was.
+    changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
     with runtime.ledger.fenced(this_try.lease) as connection:
         publications.record_proved(connection, job, this_try.document, page)
         publications.supersede_older(connection, job, runtime.worker)
@@ -252,7 +306,6 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         )
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
-            kinds = tuple(hook.kind for hook in runtime.hooks)
-            effects.want_for_site(connection, job.site, kinds, job.owner)
+            effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
     runtime.on_checkpoint("page_proved")
     return job

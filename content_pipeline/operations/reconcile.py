@@ -17,6 +17,7 @@ from content_pipeline.operations import publish
 from content_pipeline.operations.publish import PublishTry
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.twins import remove_twins
 
 ABSENT_LOOKS = 2
 """Right after a lost write "not there" may only mean "not yet"; two agreeing looks mean it."""
@@ -44,6 +45,7 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``publish_uncertain``: confirm, go back before the write, wait, or hand to a person."""
     this_try = _newest_try(runtime, job, lease)
     look = publish.look_at(runtime, job, job.remote_id)
+    remove_twins(runtime, job, look)
     decision = publish.decide(runtime, job, look, this_try.document.marker)
     match decision.action:
         case PublishAction.CONFIRM:
@@ -51,11 +53,12 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
         case PublishAction.AWAIT:
             return _still_unknown(this_try, job, publish.not_shown_yet(decision))
-        case PublishAction.SUPERSEDED | PublishAction.LEAVE:
+        case PublishAction.SUPERSEDED:
             return publish.superseded(this_try, job, decision.reason)
+        case PublishAction.LEAVE:
+            return publish.left_as_it_is(this_try, job, decision, look.page)
         case PublishAction.CONFLICT:
-            failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
-            return _to_person(this_try, job, failure)
+            return publish.conflict(this_try, job, decision, look.page)
         case PublishAction.UNKNOWN:
             return _still_unknown(this_try, job, publish.why_unknown(look))
         case PublishAction.CREATE | PublishAction.REPLACE:

@@ -50,6 +50,11 @@ class SiteRuntime:
     """Called after each durable checkpoint with its name; tests end the process there."""
 
     @property
+    def hook_kinds(self) -> tuple[str, ...]:
+        """What the site's hooks are called in the ledger."""
+        return tuple(hook.kind for hook in self.hooks)
+
+    @property
     def caps(self) -> Caps:
         """The dollars that this site's calls must not pass."""
         budgets = self.site.budgets

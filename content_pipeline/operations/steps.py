@@ -17,6 +17,7 @@ from content_pipeline.operations.reconcile import resume_publishing, settle_publ
 from content_pipeline.operations.recover import resume_generating, settle_generation
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.validate import validate
+from content_pipeline.operations.withdraw import withdraw
 
 Step = Callable[[SiteRuntime, PageJob, Lease], PageJob]
 
@@ -38,6 +39,7 @@ STEPS: dict[PageJobState, Step] = {
     PageJobState.READY_TO_PUBLISH: publish,
     PageJobState.PUBLISHING: resume_publishing,
     PageJobState.PUBLISH_UNCERTAIN: settle_publish,
+    PageJobState.WITHDRAWING: withdraw,
     PageJobState.FAILED_RETRYABLE: _go_on,
 }
 """A job claimed in ``generating`` or ``publishing`` was left there by a worker that is gone."""

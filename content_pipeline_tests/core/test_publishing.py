@@ -61,9 +61,17 @@ def decide(
     wanted: Marker,
     baseline: Baseline | None,
     policy: ReactionPolicy = ReactionPolicy(),  # noqa: B008 - frozen
+    may_overwrite: str | None = None,
 ) -> PublishDecision:
     """The decision for the page at /berlin/."""
-    return decide_publish(look_up, wanted=wanted, path="/berlin/", baseline=baseline, policy=policy)
+    return decide_publish(
+        look_up,
+        wanted=wanted,
+        path="/berlin/",
+        baseline=baseline,
+        policy=policy,
+        may_overwrite=may_overwrite,
+    )
 
 
 ABSENT = PageLookUp(verdict=Verdict.ABSENT)
@@ -292,10 +300,14 @@ def test_what_a_person_said_to_overwrite_is_overwritten_and_nothing_else(
 ) -> None:
     look = ABSENT if found is None else present(found)
     policy = ReactionPolicy(missing=Reaction.ASK)
-    told = replace(PROVED, may_overwrite=standing_of(found))
-    assert decide(look, wanted=WANTED, baseline=told, policy=policy).action in {A.CREATE, A.REPLACE}
-    meanwhile = replace(PROVED, may_overwrite="as it stood before")
-    decision = decide(look, wanted=WANTED, baseline=meanwhile, policy=policy)
+
+    def decided(may_overwrite: str) -> PublishDecision:
+        return decide(
+            look, wanted=WANTED, baseline=PROVED, policy=policy, may_overwrite=may_overwrite
+        )
+
+    assert decided(standing_of(found)).action in {A.CREATE, A.REPLACE}
+    decision = decided("as it stood before")
     assert (decision.action, decision.change) == (A.CONFLICT, change)
 
 

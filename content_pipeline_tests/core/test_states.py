@@ -52,12 +52,14 @@ def test_the_vocabulary_is_closed() -> None:
         "ready_to_publish",
         "publishing",
         "published",
+        "withdrawing",
         "failed_retryable",
         "generation_uncertain",
         "publish_uncertain",
         "failed_terminal",
         "dead_lettered",
         "cancelled",
+        "withdrawn",
         "superseded",
     ]
 
@@ -100,10 +102,14 @@ def test_only_workable_states_have_a_step() -> None:
 @pytest.mark.parametrize(
     ("state", "ways_out"),
     [
-        (S.PUBLISHED, {S.SUPERSEDED}),
+        (S.PUBLISHED, {S.SUPERSEDED, S.READY_TO_PUBLISH, S.WITHDRAWING}),
+        (S.WITHDRAWN, {S.GENERATED}),
         (S.SUPERSEDED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
-        (S.FAILED_TERMINAL, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
-        (S.DEAD_LETTERED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
+        (
+            S.FAILED_TERMINAL,
+            {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN, S.WITHDRAWING, S.SUPERSEDED},
+        ),
+        (S.DEAD_LETTERED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN, S.WITHDRAWING}),
         (S.CANCELLED, {S.QUEUED, S.GENERATED, S.GENERATION_UNCERTAIN}),
     ],
 )
@@ -126,7 +132,7 @@ def test_a_page_whose_call_is_out_cannot_be_cancelled(state: PageJobState) -> No
 
 
 def test_a_wish_to_cancel_is_accepted_until_a_publish_begins() -> None:
-    assert {S.PUBLISHING, S.PUBLISH_UNCERTAIN} == WORKABLE - CANCELLABLE
+    assert {S.PUBLISHING, S.PUBLISH_UNCERTAIN, S.WITHDRAWING} == WORKABLE - CANCELLABLE
 
 
 @pytest.mark.parametrize("state", sorted(CANCELLABLE))
@@ -137,7 +143,7 @@ def test_where_a_wish_to_cancel_is_accepted_it_can_come_true_without_a_publish(
 
 
 def test_every_other_workable_state_can_be_cancelled() -> None:
-    for state in WORKABLE - set(CALL_IS_OUT):
+    for state in WORKABLE - set(CALL_IS_OUT) - {S.WITHDRAWING}:
         assert (state, S.CANCELLED) in MOVES, state
 
 
@@ -156,12 +162,15 @@ def test_a_publish_follows_a_validated_draft_or_a_proof_and_nothing_else() -> No
         S.VALIDATING,
         S.FAILED_RETRYABLE,
         S.PUBLISH_UNCERTAIN,
+        S.PUBLISHED,
+        S.WITHDRAWING,
     }
 
 
 def test_a_stored_draft_is_always_validated_again_after_a_person_or_newer_input() -> None:
     for state in FINAL:
-        assert S.READY_TO_PUBLISH not in WAYS_OUT[state]
+        # What was published was valid, and is published again as it is.
+        assert state is S.PUBLISHED or S.READY_TO_PUBLISH not in WAYS_OUT[state]
         assert S.PUBLISHING not in WAYS_OUT[state]
 
 
@@ -187,6 +196,8 @@ PUBLIC = {
     S.READY_TO_PUBLISH: PublicStatus.RUNNING,
     S.PUBLISHING: PublicStatus.RUNNING,
     S.PUBLISHED: PublicStatus.SUCCEEDED,
+    S.WITHDRAWING: PublicStatus.RUNNING,
+    S.WITHDRAWN: PublicStatus.SUCCEEDED,
     S.FAILED_RETRYABLE: PublicStatus.RETRY_WAIT,
     S.GENERATION_UNCERTAIN: PublicStatus.RETRY_WAIT,
     S.PUBLISH_UNCERTAIN: PublicStatus.RETRY_WAIT,
@@ -224,7 +235,13 @@ def test_the_stages_cover_exactly_the_workable_states() -> None:
         (Stage.PAGE, {S.GENERATED, S.VALIDATING}),
         (
             Stage.ARTIFACT,
-            {S.READY_TO_PUBLISH, S.PUBLISHING, S.PUBLISH_UNCERTAIN, S.FAILED_RETRYABLE},
+            {
+                S.READY_TO_PUBLISH,
+                S.PUBLISHING,
+                S.PUBLISH_UNCERTAIN,
+                S.WITHDRAWING,
+                S.FAILED_RETRYABLE,
+            },
         ),
     ],
 )

@@ -68,15 +68,14 @@ class GitCMS:
         try:
             own_file(self._site.content_folder, path)
             self._writer.refresh()
-            marked = self._marked(page_id, path, remote_id)
-            found = marked or self._pages(self._index.standing_at(path))
+            found = self._marked(page_id, path, remote_id)
+            found = found or self._pages(self._index.standing_at(path))
         except CallFailed as error:
             return PageLookUp(verdict=Verdict.UNKNOWN, failure=error.failure)
         if not found:
             return PageLookUp(verdict=Verdict.ABSENT)
-        # No write of ours leaves a hidden copy here: one that is hidden is a person's work.
-        copies = [page for page in marked[1:] if page.status is not RemoteStatus.HIDDEN]
-        return PageLookUp(verdict=Verdict.PRESENT, page=found[0], twins=tuple(copies))
+        # No twins: a write of ours cannot leave one here, so a copy is a person's work.
+        return PageLookUp(verdict=Verdict.PRESENT, page=found[0])
 
     def create_draft(self, document: Document) -> RemotePage:
         """Never possible: the branch is what is deployed. Raises CallFailed (request)."""

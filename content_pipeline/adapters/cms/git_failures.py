@@ -21,8 +21,11 @@ _AUTH = (
     *("Permission denied", "returned error: 401", "returned error: 403", "Access denied"),
     *("terminal prompts disabled", "Host key verification failed", "access denied or repository"),
     *("Repository not found", "repository '", "does not appear to be a git repository"),
-    *("You are not allowed", "protected branch", "Protected branch", "service not enabled"),
-    "dubious ownership",
+    *("service not enabled", "dubious ownership"),
+)
+_FORBIDDEN = (
+    *("protected branch", "Protected branch", "not allowed to push", "read-only", "archived"),
+    *("deny updating", "not permitted to push", "insufficient permission"),
 )
 _NOT_SENT = (
     *("Could not resolve host", "Failed to connect", "Couldn't connect", "Connection refused"),
@@ -30,7 +33,7 @@ _NOT_SENT = (
     *("Could not resolve hostname", "SSL certificate problem", "connect to host"),
 )
 _NO_BRANCH = ("couldn't find remote ref",)
-_NO_SPACE = ("No space left on device", "Disk quota exceeded", "insufficient permission for adding")
+_NO_SPACE = ("No space left on device", "Disk quota exceeded")
 _BROKEN_CLONE = ("object file", "bad object", "not a git repository", "loose object", "index-pack")
 
 
@@ -43,6 +46,8 @@ class Refusal(StrEnum):
     """A lock file stands in the remote repository."""
     REFUSED = "refused"
     """A hook or a rule of the remote repository declined it."""
+    FORBIDDEN = "forbidden"
+    """Nobody like us may push to the branch, whatever it is."""
     UNSTORED = "unstored"
     """The remote repository could not store what it was sent."""
 
@@ -63,6 +68,8 @@ def refusal_of(push: Finished) -> tuple[Refusal, str] | None:
         return Refusal.LOCKED, remote_words(push.errors) or shown(rejected[1])
     if "unpack" in rejected[1] or any(word in said for word in _NO_SPACE):
         return Refusal.UNSTORED, remote_words(push.errors) or shown(rejected[1])
+    if any(word in said for word in _FORBIDDEN):
+        return Refusal.FORBIDDEN, remote_words(push.errors) or shown(rejected[1])
     return Refusal.REFUSED, remote_words(push.errors) or shown(rejected[1])
 
 

@@ -236,6 +236,10 @@ def _refused(refusal: Refusal, words: str, clone: GitClone) -> CallFailed:
             FailureClass.TRANSIENT,
             f"{where} could not store the commit ({words}); free space there",
         ),
+        Refusal.FORBIDDEN: (
+            FailureClass.AUTH,
+            f"{where} may not be pushed to by us ({words}); give our account the right to",
+        ),
         Refusal.REFUSED: (FailureClass.REQUEST, f"{where} refuses the commit: {words}"),
     }[refusal]
     return CallFailed(Failure(failure_class=failure_class, message=message, code=str(refusal)))

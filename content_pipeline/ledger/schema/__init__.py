@@ -24,12 +24,14 @@ from content_pipeline.ledger.schema.pages import (
     transitions,
 )
 from content_pipeline.ledger.schema.repairs import input_fixes, rejected_drafts
+from content_pipeline.ledger.schema.site_changes import rollbacks, site_events, surveys
 from content_pipeline.ledger.schema.vocabulary import (
     SCHEMA,
     AnswerSource,
     AttemptKind,
     AttemptState,
     EffectState,
+    SiteEventKind,
     SpendState,
     TopicStatus,
     effect_numbers,
@@ -44,6 +46,7 @@ __all__ = [
     "AttemptKind",
     "AttemptState",
     "EffectState",
+    "SiteEventKind",
     "SpendState",
     "TopicStatus",
     "allowed_moves",
@@ -61,11 +64,14 @@ __all__ = [
     "pages",
     "rejected_drafts",
     "rejected_rows",
+    "rollbacks",
     "routes",
     "seconds_from_now",
+    "site_events",
     "sites",
     "spend",
     "step_outputs",
+    "surveys",
     "topics",
     "transitions",
 ]

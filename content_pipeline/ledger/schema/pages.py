@@ -18,6 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.publishing import SiteChange
 from content_pipeline.core.states import FINAL, WORKABLE, PageJobState
 from content_pipeline.ledger.schema.vocabulary import Time, TopicStatus, created, metadata, one_of
 
@@ -50,11 +51,34 @@ pages = Table(
     Column("content_changed_at", Time),
     Column("verified_at", Time),
     created(),
+    Column("remote_version", Text),
+    Column("site_change", Text),
+    Column("site_change_reason", Text),
+    Column("site_change_standing", Text),
+    Column("site_change_version", Text),
+    Column("kept_standing", Text),
+    Column("may_overwrite", Text),
+    Column("site_change_found_at", Time),
+    Column("listed_at", Time),
+    Column("withdrawn_at", Time),
     UniqueConstraint("site", "path"),
     CheckConstraint("published_revision <= last_revision", name="published_exists"),
     CheckConstraint(
         "(published_revision IS NULL) = (remote_fingerprint IS NULL)", name="published_is_proved"
     ),
+    CheckConstraint(
+        f"site_change IS NULL OR {one_of('site_change', SiteChange)}", name="site_change"
+    ),
+    CheckConstraint(
+        "(site_change IS NULL) = (site_change_standing IS NULL) AND "
+        "(site_change IS NULL) = (site_change_reason IS NULL) AND "
+        "(site_change IS NULL) = (site_change_found_at IS NULL)",
+        name="site_change_says_what",
+    ),
+    Index(
+        "pages_site_change_idx", "site", "path", postgresql_where=text("site_change IS NOT NULL")
+    ),
+    Index("pages_remote_id_idx", "site", "remote_id"),
 )
 
 topics = Table(

@@ -49,6 +49,8 @@ class TopicStatus(StrEnum):
 
     ACTIVE = "active"
     REJECTED = "rejected"
+    RETIRED = "retired"
+    """It is no longer in the table: nothing is made of it any more."""
 
 
 class AttemptKind(StrEnum):
@@ -56,6 +58,7 @@ class AttemptKind(StrEnum):
 
     GENERATE = "generate"
     PUBLISH = "publish"
+    WITHDRAW = "withdraw"
 
 
 class AttemptState(StrEnum):
@@ -85,6 +88,21 @@ class EffectState(StrEnum):
     DONE = "done"
     UNCERTAIN = "uncertain"
     FAILED = "failed"
+
+
+class SiteEventKind(StrEnum):
+    """What was found and done on a site beside publishing."""
+
+    CHANGE_FOUND = "change_found"
+    CHANGE_GONE = "change_gone"
+    """What had been changed is as we left it again."""
+    THEIRS_KEPT = "theirs_kept"
+    """A person, or the site's policy, lets the change stand."""
+    OURS_WANTED = "ours_wanted"
+    """A person, or the site's policy, wants ours put back."""
+    TWIN_REMOVED = "twin_removed"
+    """A second page with our mark, left by a write that took effect late, was taken away."""
+    WITHDRAWN = "withdrawn"
 
 
 class SpendState(StrEnum):

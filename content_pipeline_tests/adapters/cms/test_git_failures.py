@@ -42,8 +42,8 @@ def push(status: str, errors: str = "") -> Finished:
             Refusal.UNSTORED,
         ),
         ("[remote rejected] (pre-receive hook declined)", "remote: no", Refusal.REFUSED),
-        ("[remote rejected] (protected branch hook declined)", "", Refusal.REFUSED),
-        ("[remote rejected] (deny updating a hidden ref)", "", Refusal.REFUSED),
+        ("[remote rejected] (protected branch hook declined)", "", Refusal.FORBIDDEN),
+        ("[remote rejected] (deny updating a hidden ref)", "", Refusal.FORBIDDEN),
     ],
 )
 def test_what_the_remote_makes_of_a_push_is_told_by_its_words(

@@ -230,18 +230,17 @@ def test_below_a_page_that_takes_all_for_its_attachments_nothing_is_published(
     assert "content/_index.md" in failure.message
 
 
-def test_a_copy_that_a_person_made_is_a_twin_and_a_hidden_one_is_theirs(
+def test_a_copy_that_a_person_made_is_theirs_and_no_twin_of_ours(
     cms: GitCMS, repository: Repository
 ) -> None:
     page = publish(cms)
     text = repository.read("content/austria.html")
     assert text is not None
     copy = text.replace(b'url: "/austria/"', b'url: "/copy/"')
-    draft = copy.replace(b"---\n", b"---\ndraft: true\n", 1)
-    repository.commit({"content/copy.html": copy, "content/a-draft.html": draft})
+    repository.commit({"content/copy.html": copy, "content/a-copy.html": copy})
     found = cms.look_up(make_document().marker.page_id, "/austria/", None)
     assert found.page == page
-    assert [twin.remote_id for twin in found.twins] == ["content/copy.html"]
+    assert found.twins == ()
     by_id = cms.look_up(make_document().marker.page_id, "/austria/", "content/copy.html")
     assert by_id.page is not None
     assert by_id.page.path == "/copy/"

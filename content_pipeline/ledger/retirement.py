@@ -1,0 +1,63 @@
+"""Retirement: topics that are no longer in the table.
+
+What belongs here: marking them, and having their pages taken off the site where the site wants
+that. A topic that comes back is taken in like any other.
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, func, select, update
+
+from content_pipeline.core.errors import TopicTableError
+from content_pipeline.core.site import TopicSource, WhenGone
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import resting
+from content_pipeline.ledger.schema import TopicStatus, page_jobs, topics
+
+FEW = 10
+"""So many pages may always go at once, however small the site."""
+
+
+def retire_absent(
+    connection: Connection,
+    site: str,
+    source: TopicSource,
+    present: Collection[str],
+    *,
+    worker: str,
+) -> tuple[str, ...]:
+    """Retire all topics but ``present``; the keys of those that were not retired before.
+
+    Raises TopicTableError when so many pages would go that the table is more likely cut short. The
+    caller holds the site's intake lock.
+    """
+    rows = connection.execute(
+        select(topics.c.topic_key).where(
+            topics.c.site == site, topics.c.status != TopicStatus.RETIRED
+        )
+    ).scalars()
+    known = list(rows)
+    gone = sorted(set(known) - set(present))
+    if not gone:
+        return ()
+    takes_off = source.when_gone is not WhenGone.KEEP
+    if takes_off and len(gone) > max(FEW, source.most_gone_share * len(known)):
+        raise TopicTableError(
+            f"{len(gone):,} of {len(known):,} topics are no longer in the table, and their pages "
+            "would be taken off the site; nothing was changed. If the table is complete, raise "
+            f"topics.most_gone_share (now {source.most_gone_share:g}) for one run"
+        )
+    connection.execute(
+        update(topics)
+        .where(topics.c.site == site, topics.c.topic_key.in_(gone))
+        .values(status=TopicStatus.RETIRED, message=None, updated_at=func.now())
+    )
+    if takes_off:
+        live = connection.execute(
+            select(page_jobs.c.page_job_id)
+            .where(page_jobs.c.site == site, page_jobs.c.topic_key.in_(gone))
+            .where(page_jobs.c.state == PageJobState.PUBLISHED)
+        ).scalars()
+        for page_job_id in list(live):
+            resting.take_off(connection, page_job_id, worker=worker)
+    return tuple(gone)
