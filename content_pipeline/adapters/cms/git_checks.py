@@ -30,7 +30,7 @@ def check_site(clone: GitClone, *, content_folder: str, deployed: str | None) ->
         _look_at_site(clone, head, content_folder, notes)
         if deployed is None:
             notes.append(
-                "cms.deployed is not set: a page counts as published when it is on the branch, "
+                "cms.deployed_url is not set: a page counts as published when it is on the branch, "
                 "whether or not the site was built"
             )
         else:

@@ -115,11 +115,14 @@ class Repository:
         file.chmod(0o755)
 
 
-def clone_of(folder: Path, remote: GitRemote, *, deadline_s: float = 60.0) -> GitClone:
-    """Our private copy in ``folder``."""
-    path = {"PATH": os.environ["PATH"]}  # noqa: TID251 - git is somewhere on it
+def clone_of(
+    folder: Path, remote: GitRemote, *, deadline_s: float = 60.0, path: str | None = None
+) -> GitClone:
+    """Our private copy in ``folder``; ``path``: where programs are, first of all."""
+    everywhere = os.environ["PATH"]  # noqa: TID251 - git is somewhere on it
+    variables = {"PATH": everywhere if path is None else f"{path}:{everywhere}"}
     return GitClone(
-        git=Git(folder=folder, remote=remote, variables=path, deadline_s=deadline_s),
+        git=Git(folder=folder, remote=remote, variables=variables, deadline_s=deadline_s),
         branch=BRANCH,
         author=AUTHOR,
     )

@@ -1,6 +1,8 @@
 """What becomes of a push, whatever stands in its way. The judge is the bare repository."""
 
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -400,8 +402,6 @@ def test_git_locks_that_a_crash_left_in_our_copy_are_taken_away(
 def test_a_copy_that_another_process_keeps_is_waited_for_in_vain(
     repository: Repository, tmp_path: Path
 ) -> None:
-    import fcntl
-
     clone = clone_of(tmp_path / "ours.git", GitRemote(url=str(repository.bare)))
     cms = cms_of(replace(clone, lock_timeout_s=0.05))
     publish(cms)
@@ -412,6 +412,34 @@ def test_a_copy_that_another_process_keeps_is_waited_for_in_vain(
     finally:
         os.close(lock)
     publish(cms, "/belgium/")
+
+
+@pytest.mark.parametrize("command", ["fast-import", "init"])
+def test_a_full_local_disk_is_told_and_nothing_is_pushed(
+    command: str, repository: Repository, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    real = shutil.which("git")
+    says = "fatal: write error: No space left on device"
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in *{command}*) echo "{says}" >&2; exit 128;; esac\n'
+        f'exec {real} "$@"\n'
+    )
+    program.chmod(0o755)
+    remote = GitRemote(url=str(repository.bare))
+    cms = cms_of(clone_of(tmp_path / "ours.git", remote, path=str(program.parent)))
+    failure = refused(cms)
+    assert failure.failure_class is FailureClass.STORAGE
+    assert "free space on the local disk" in failure.message
+    assert repository.names() == []
+
+
+def test_a_copy_that_can_be_no_folder_is_told(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    remote = GitRemote(url=str(repository.bare))
+    failure = refused(cms_of(clone_of(tmp_path / "file" / "ours.git", remote)))
+    assert failure.failure_class is FailureClass.STORAGE
 
 
 WORKER = """
