@@ -61,8 +61,8 @@ def _look_at_site(clone: GitClone, head: str, content_folder: str, notes: list[s
         notes.append(f"the branch has no files in {content_folder}/ yet; is it the right folder?")
     if not clone.mentions(head, "allowContent", _CONFIGURATION):
         notes.append(
-            "Hugo 0.162 and newer builds no site with HTML content unless its configuration says "
-            "so: [security] allowContent = ['.*']"
+            "newer releases of Hugo (0.166, for one) build no site with HTML content unless its "
+            "configuration says [security] allowContent = ['.*']"
         )
     if clone.mentions(head, "enableEmoji", _CONFIGURATION):
         notes.append(

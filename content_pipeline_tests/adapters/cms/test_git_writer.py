@@ -8,9 +8,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from content_pipeline.adapters.cms import git_writer
@@ -467,9 +469,10 @@ for number in range(int(first), int(last)):
 
 
 def worker(
-    repository: Repository, copy: Path, name: str, first: int, last: int
+    remote: Repository | GitServer, copy: Path, name: str, first: int, last: int
 ) -> "subprocess.Popen[str]":
-    arguments = [str(repository.bare), str(copy), name, str(first), str(last)]
+    where = str(remote.bare) if isinstance(remote, Repository) else remote.url
+    arguments = [where, str(copy), name, str(first), str(last)]
     return subprocess.Popen(
         [sys.executable, "-c", WORKER, *arguments],
         cwd=REPOSITORY,
@@ -514,4 +517,30 @@ def test_workers_that_are_killed_in_the_middle_lose_and_double_nothing(
     assert repository.read("content/page-3.md") == theirs
     published = [subject for subject in repository.history() if subject.startswith("Publish")]
     assert len(published) == len(set(published)) == 11
+    git(repository.bare, "fsck", "--strict")
+
+
+def test_workers_that_are_killed_with_their_git_lose_and_double_nothing(
+    repository: Repository, server: GitServer, tmp_path: Path
+) -> None:
+    """As when a machine goes down: the push itself is cut off, wherever it is."""
+    copy = tmp_path / "shared.git"
+    for kills in range(8):
+        process = worker(server, copy, f"k{kills}", kills, 12)
+        assert process.stdout is not None
+        for _ in range(2):
+            process.stdout.readline()
+        threading.Event().wait(0.03 * kills)
+        of_git = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        for child in of_git:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        process.communicate()
+    last = worker(server, copy, "last", 0, 12)
+    last.communicate(timeout=100)
+    assert last.returncode == 0
+    assert repository.names() == sorted(f"content/page-{number}.html" for number in range(12))
+    published = [subject for subject in repository.history() if subject.startswith("Publish")]
+    assert len(published) == len(set(published)) == 12
     git(repository.bare, "fsck", "--strict")
