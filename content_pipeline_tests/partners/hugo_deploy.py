@@ -5,7 +5,6 @@ fails leaves the site as it is.
 """
 
 import fcntl
-import os
 import shutil
 import subprocess
 import sys
@@ -43,5 +42,4 @@ def deploy(bare: Path, hugo: Path, public: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.pop("GIT_QUARANTINE_PATH", None)  # noqa: TID251 - a hook's environment
     deploy(*map(Path, sys.argv[1:]))

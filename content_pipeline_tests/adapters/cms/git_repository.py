@@ -5,16 +5,23 @@ holds is read by git itself, never through the adapter.
 """
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from content_pipeline.adapters.cms.git import GitCMS, GitSite
 from content_pipeline.adapters.cms.git_clone import Author, GitClone
 from content_pipeline.adapters.cms.git_command import Git, GitRemote
-from content_pipeline_tests.adapters.cms.documents import BASE_URL
+from content_pipeline.core.cms import RemotePage
+from content_pipeline.core.errors import CallFailed
+from content_pipeline.core.failures import Failure
+from content_pipeline.core.ports import Verdict
+from content_pipeline_tests.adapters.cms.documents import BASE_URL, make_document
 
 BRANCH = "main"
 AUTHOR = Author(name="Content pipeline", email="content-pipeline@localhost")
@@ -128,6 +135,17 @@ def clone_of(
     )
 
 
+def git_before(folder: Path, command: str, script: str) -> str:
+    """A place for the PATH, where git runs ``script`` before its ``command``."""
+    program = folder / "bin" / "git"
+    program.parent.mkdir()
+    real = shutil.which("git")
+    text = f'#!/bin/sh\ncase "$*" in *{command}*)\n{script}\n;; esac\nexec {real} "$@"\n'
+    program.write_text(text)
+    program.chmod(0o755)
+    return str(program.parent)
+
+
 def cms_of(clone: GitClone, *, deployed: str | None = None, now: datetime = NOW) -> GitCMS:
     """The adapter on a clone."""
     return GitCMS(clone, GitSite(base_url=BASE_URL, deployed=deployed), clock=lambda: now)
@@ -179,3 +197,22 @@ class GitBench:
             if text is not None and b"\ndraft: true" not in text:
                 return text.decode()
         return None
+
+
+def publish(cms: GitCMS, path: str = "/austria/", *, revision: int = 1) -> RemotePage:
+    return cms.publish(make_document(path, revision=revision), replacing=None)
+
+
+def refused(cms: GitCMS, path: str = "/austria/") -> Failure:
+    """The failure of publishing a new page."""
+    with pytest.raises(CallFailed) as failed:
+        publish(cms, path)
+    return failed.value.failure
+
+
+def lost(cms: GitCMS) -> Failure:
+    """Why a look-up says nothing."""
+    found = cms.look_up("x", "/austria/", None)
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.failure is not None
+    return found.failure
