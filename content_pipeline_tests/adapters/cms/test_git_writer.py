@@ -1,6 +1,9 @@
 """What becomes of a push, whatever stands in its way. The judge is the bare repository."""
 
+import fcntl
+import os
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 
 from content_pipeline.adapters.cms import git_writer
 from content_pipeline.adapters.cms.git import GitCMS
+from content_pipeline.adapters.cms.git_clone import LOCK_FILE
 from content_pipeline.adapters.cms.git_command import GitRemote
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
@@ -64,6 +68,31 @@ def test_pages_that_arrive_together_share_commits(cms: GitCMS, repository: Repos
     assert [page.path for page in pages] == paths
     assert len(repository.names()) == len(paths)
     assert len(repository.history()) < len(paths) / 2
+
+
+def test_of_equal_addresses_in_one_commit_one_wins(
+    cms: GitCMS, repository: Repository, tmp_path: Path
+) -> None:
+    publish(cms, "/belgium/")
+    lock = os.open(tmp_path / "ours.git" / LOCK_FILE, os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(publish, cms, "/croatia/")
+        writer = cms._writer
+        while not writer._is_busy:
+            time.sleep(0.001)
+        racers = [pool.submit(publish, cms, revision=number + 1) for number in range(8)]
+        while len(writer._queue) < len(racers):
+            time.sleep(0.001)
+        os.close(lock)
+        failures = [racer.exception() for racer in racers]
+    assert first.exception() is None
+    assert failures.count(None) == 1
+    lost = [failure for failure in failures if isinstance(failure, CallFailed)]
+    assert {failure.failure.failure_class for failure in lost} == {FailureClass.CONFLICT}
+    text = repository.read("content/austria.html")
+    assert text is not None
+    assert f"cp_rev: {failures.index(None) + 1}\n".encode() in text
 
 
 def test_a_copy_that_is_deleted_is_made_anew(cms: GitCMS, tmp_path: Path) -> None:
