@@ -15,13 +15,15 @@ from datetime import UTC, datetime
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
 from content_pipeline.config import Project, day_budget_usd, environment
+from content_pipeline.core.chain import StepRole
 from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import LanguageModel, PriceList
-from content_pipeline.ledger import migrate
+from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
+from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
+from content_pipeline.ledger.spend import Caps
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
@@ -61,21 +63,26 @@ def open_site(
     """Everything that work on ``site`` needs. ``purpose`` names the process in the records.
 
     Starts the sandbox provider when the site uses it. Raises ConfigurationError for a missing key
-    and UnknownPrice for a model without a price, before anything is spent.
+    or a cap that no call could ever keep, and UnknownPrice for a model without a price, before
+    anything is spent.
     """
     settings = site.settings
     profile = provider_profile(settings.generation.provider)
     prices = _prices(site, profile)
     for step in site.chain.steps:
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=1))
+        written = 0 if step.role is StepRole.EMBEDDING else 1
+        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
+    _refuse_hopeless_caps(site, prices)
     cms, hooks = open_cms(site, project, clock=utc_now)
+    model, embeddings = _models(site, project, profile)
     return SiteRuntime(
         site=settings,
         chain=site.chain,
         columns=site.columns,
         generation_version=site.generation_version,
         ledger=ledger,
-        model=_model(site, project, profile),
+        model=model,
+        embeddings=embeddings,
         prices=prices,
         model_route=model_route(site),
         cms=cms,
@@ -125,7 +132,33 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
 
 
-def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageModel:
+def _refuse_hopeless_caps(site: Site, prices: PriceList) -> None:
+    """Refuse a cap below the price of the longest output alone: under it no page is ever made."""
+    budgets = site.settings.budgets
+    caps = {"page_usd": budgets.page_usd, "site_day_usd": budgets.site_day_usd}
+    for step in site.chain.steps:
+        written = 0 if step.role is StepRole.EMBEDDING else step.max_output_tokens
+        least = Usage(input_tokens=1, output_tokens=written)
+        usd = prices.cost(step.model, least)
+        for name, cap in caps.items():
+            if usd > cap:
+                raise ConfigurationError(
+                    f"{site.file}: budgets.{name} is ${cap:f}, and one call of step {step.name!r} "
+                    f"could cost ${usd:f} for its max_output_tokens ({step.max_output_tokens:,}) "
+                    f"alone, so no page could ever be made; raise budgets.{name} or lower "
+                    "max_output_tokens"
+                )
+
+
+def caps_of(site: Site) -> Caps:
+    """The dollars that the site's calls must not pass."""
+    return spend.caps_of(site.settings.budgets, day_budget_usd())
+
+
+def _models(
+    site: Site, project: Project, profile: ProviderProfile
+) -> tuple[LanguageModel, EmbeddingModel]:
+    """Both sides of the site's account at its provider."""
     from content_pipeline.adapters.llm.openai_chat import OpenAIChat  # the SDK: 0.6 s
 
     generation, variables = site.settings.generation, environment()
@@ -135,12 +168,14 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             ProviderSettings(
                 latency_median_s=generation.sandbox.latency_median_s,
                 latency_sigma=generation.sandbox.latency_sigma,
+                most_at_once=generation.sandbox.most_at_once,
                 seed=generation.sandbox.seed,
             ),
         )
-        return OpenAIChat(
+        chat = OpenAIChat(
             profile=profile, api_key=SANDBOX_KEY, base_url=running.base_url, now=utc_now
         )
+        return chat, chat.embeddings
     key = variables.get(generation.api_key_env, "").strip()
     if not key and profile.needs_api_key:
         raise ConfigurationError(
@@ -149,7 +184,8 @@ def _model(site: Site, project: Project, profile: ProviderProfile) -> LanguageMo
             "site without one"
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
-    return OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+    chat = OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
+    return chat, chat.embeddings
 
 
 def model_route(site: Site) -> str:

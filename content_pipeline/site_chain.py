@@ -27,9 +27,15 @@ def load_chain(settings: SiteSettings, file: Path) -> tuple[Chain, frozenset[str
         template = _read_beside(file, declared.prompt, "the prompt")
         earlier = tuple(step.name for step in steps)
         try:
+            used = template_columns(template, tuple(settings.article.facts))
             columns |= template_columns(template, tuple(settings.article.facts), earlier)
         except PromptError as error:
             raise SiteFileError(f"{file.parent / declared.prompt}: {error}") from None
+        vector = next((step.name for step in steps if step.role is StepRole.EMBEDDING), None)
+        if vector in used:
+            raise SiteFileError(
+                f"{file.parent / declared.prompt}: {vector!r} is a vector, which no prompt can use"
+            )
         steps.append(_step(settings, declared, template, file))
     clash = sorted({step.name for step in steps[:-1]} & columns)
     if clash:
@@ -52,6 +58,8 @@ def _step(settings: SiteSettings, declared: GenerationStep, template: str, file:
     model = declared.model or generation.model
     provided = schema_of(declared.output)
     own_temperature = declared.temperature
+    if declared.is_embedding:
+        return _embedding(settings, declared, template, model)
     return Step(
         name=declared.name,
         role=StepRole.REVIEW if declared.output == StepRole.REVIEW else StepRole.CONTENT,
@@ -62,6 +70,23 @@ def _step(settings: SiteSettings, declared: GenerationStep, template: str, file:
         schema=_schema_file(file, declared.output) if provided is None else provided,
         max_output_tokens=declared.max_output_tokens or generation.max_output_tokens,
         temperature=generation.temperature if own_temperature is None else own_temperature,
+        retries=declared.retries,
+    )
+
+
+def _embedding(settings: SiteSettings, declared: GenerationStep, template: str, model: str) -> Step:
+    return Step(
+        name=declared.name,
+        role=StepRole.EMBEDDING,
+        template=template,
+        model=model,
+        model_identity=settings.model_identity(model),
+        schema_name=declared.output,
+        schema={},
+        max_output_tokens=0,
+        temperature=None,
+        dimensions=declared.dimensions,
+        retries=declared.retries,
     )
 
 

@@ -20,6 +20,9 @@ from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.server import EmbeddedServer
 from content_pipeline.postgres.urls import embedded_database_url
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.cms.client import CMSClient
+from content_pipeline.sandbox.cms.server import serving_cms
+from content_pipeline.sandbox.cms.settings import CMSSettings
 from content_pipeline.sandbox.server import serving
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline_tests.operations.bench import Bench
@@ -28,6 +31,7 @@ from content_pipeline_tests.operations.small_site import real_model, rows_of, se
 MakeBench = Callable[..., Bench]
 
 INSTANT_PROVIDER = ProviderSettings(latency_median_s=0, idle_exit_s=0)
+INSTANT_CMS = CMSSettings(latency_median_s=0, idle_exit_s=0)
 
 
 def _fast_folder() -> Path:
@@ -87,6 +91,20 @@ def sandbox(running_sandbox: SandboxClient) -> SandboxClient:
     running_sandbox.reset()
     running_sandbox.set_settings(INSTANT_PROVIDER)
     return running_sandbox
+
+
+@pytest.fixture(scope="session")
+def running_sandbox_cms() -> Iterator[CMSClient]:
+    with serving_cms(INSTANT_CMS) as client:
+        yield client
+
+
+@pytest.fixture
+def sandbox_cms(running_sandbox_cms: CMSClient) -> CMSClient:
+    """The WordPress-like CMS over real HTTP, answering at once, with no pages and no faults."""
+    running_sandbox_cms.reset()
+    running_sandbox_cms.set_settings(INSTANT_CMS)
+    return running_sandbox_cms
 
 
 @pytest.fixture

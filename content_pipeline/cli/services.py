@@ -9,6 +9,7 @@ from content_pipeline.core.errors import DatabaseUnavailable
 from content_pipeline.ledger.database import create_ledger_engine
 from content_pipeline.postgres.server import EmbeddedServer
 from content_pipeline.postgres.urls import VARIABLE, DatabaseUrl, external_database_url
+from content_pipeline.sandbox.cms.supervisor import cms_status, stop_cms
 from content_pipeline.sandbox.supervisor import provider_status, stop_provider
 
 
@@ -63,23 +64,31 @@ def _ask(external: DatabaseUrl) -> None:
 
 @click.group()
 def sandbox() -> None:
-    """The offline provider: status, stop."""
+    """The offline services, a provider and a CMS: status, stop."""
 
 
 @sandbox.command("status")
 def sandbox_status() -> None:
-    """Say whether the sandbox provider runs, and what it has generated."""
-    running = provider_status(find_project().data_home)
-    if running is None:
+    """Say which of the sandbox's services run, and what they have done."""
+    home = find_project().data_home
+    provider, cms = provider_status(home), cms_status(home)
+    if provider is None and cms is None:
         click.echo("not running; it starts with the first run of a site that uses it")
-        return
-    click.echo(
-        f"{running.address.base_url}: {running.generations:,} generations, "
-        f"{running.requests:,} requests since it was set up"
-    )
+    if provider is not None:
+        click.echo(
+            f"provider {provider.address.base_url}: {provider.generations:,} generations, "
+            f"{provider.requests:,} requests since it was set up"
+        )
+    if cms is not None:
+        click.echo(
+            f"CMS {cms.base_url}: {cms.live:,} pages live, "
+            f"{cms.requests:,} requests since it was set up"
+        )
 
 
 @sandbox.command("stop")
 def sandbox_stop() -> None:
-    """Stop the sandbox provider; what it generated stays on record."""
-    click.echo("stopped" if stop_provider(find_project().data_home) else "it was not running")
+    """Stop the sandbox's services; what they did stays on record."""
+    home = find_project().data_home
+    stopped = [stop_provider(home), stop_cms(home)]
+    click.echo("stopped" if any(stopped) else "it was not running")

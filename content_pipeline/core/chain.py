@@ -23,8 +23,10 @@ from content_pipeline.core.article import (
     article_schema,
     parse_article,
 )
+from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.identity import digest
 from content_pipeline.core.prompts import SYSTEM_PROMPT
+from content_pipeline.core.retries import RetryPolicy
 
 Outputs = Mapping[str, Any]
 """Step name → its parsed JSON output."""
@@ -37,6 +39,8 @@ class StepRole(StrEnum):
     """Its output goes into the page or into later steps."""
     REVIEW = "review"
     """A second opinion: it may reject the page, and adds nothing to it."""
+    EMBEDDING = "embedding"
+    """A vector of its prompt: pages are compared by it, and nobody reads it."""
 
 
 REVIEW_SCHEMA: dict[str, Any] = {
@@ -68,10 +72,18 @@ class Step:
     schema: Mapping[str, Any] = field(repr=False)
     max_output_tokens: int
     temperature: float | None
+    dimensions: int | None = None
+    """Numbers of an embedding's vector; None: as many as the model gives by itself."""
+    retries: Mapping[FailureClass, RetryPolicy] = field(default_factory=dict, repr=False)
+    """Where they differ from the site's. No part of the version: trying again is the same step."""
     version: str = field(init=False)
     """Identity of how this step is made; derived once, since every page asks for it."""
 
     def __post_init__(self) -> None:
+        if self.role is StepRole.EMBEDDING:
+            version = digest("embedding", self.template, self.model_identity, self.dimensions)
+            object.__setattr__(self, "version", version)
+            return
         version = digest(
             "step",
             self.template,
@@ -112,6 +124,11 @@ class Chain:
             if step.name == name:
                 return step
         raise KeyError(name)
+
+    @property
+    def embedding(self) -> Step | None:
+        """The step whose vector pages are compared by; None where the chain has none."""
+        return next((step for step in self.steps if step.role is StepRole.EMBEDDING), None)
 
     @property
     def page_step(self) -> Step:

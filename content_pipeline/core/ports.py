@@ -43,6 +43,19 @@ class GenerationRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingRequest:
+    """One paid call for a vector, fully determined before anything is sent."""
+
+    attempt_id: str
+    model: str
+    text: str
+    dimensions: int | None
+    """Numbers of the vector; None: as many as the model gives by itself."""
+    deadline_s: float
+    """Wall-clock seconds from the first byte sent to the last byte read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RawResponse:
     """A provider's 2xx answer as it came, committed before anybody parses it."""
 
@@ -64,6 +77,8 @@ class Reading:
     request_id: str | None
     finish_reason: str | None
     failure: Failure | None
+    vector: bytes | None = field(default=None, repr=False)
+    """Of an embedding, in the form of ``core.vectors``; its length is not checked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +118,21 @@ class LanguageModel(Protocol):
 
     def look_up(self, attempt_id: str) -> GenerationLookUp:
         """Ask whether an earlier call completed; never raises for a failing service."""
+        ...
+
+
+class EmbeddingModel(Protocol):
+    """A provider of paid embeddings. One ``send`` is exactly one HTTP request.
+
+    There is no way to ask afterwards: no provider keeps embeddings.
+    """
+
+    def send(self, request: EmbeddingRequest) -> RawResponse:
+        """Make the paid call. Raises CallFailed with the failure's class, and nothing else."""
+        ...
+
+    def read(self, raw: RawResponse) -> Reading:
+        """Interpret a raw answer; never raises for anything a provider may have sent."""
         ...
 
 

@@ -11,15 +11,17 @@ from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from content_pipeline.core.chain import StepRole
 from content_pipeline.core.cms_settings import CMSSettings
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
-from content_pipeline.core.settings import Settings as _Settings
 from content_pipeline.core.settings import VariableName
+from content_pipeline.core.time_limits import why_out_of_order
 from content_pipeline.core.validation import ArticleRules
+from content_pipeline.core.vectors import MOST_NUMBERS
 
 SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
 """Also a Dagster asset-key part, group name and folder name, so lower case and short."""
@@ -35,6 +37,30 @@ PATH_FIELD = re.compile(r"\{([^{}]+)\}")
 _FIXED_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)+/")
 """A path template with its columns filled: what every CMS and web server takes without a quarrel,
 and what can be nobody's sitemap.xml. Refused here, or every page would be paid for and refused."""
+
+
+def _worth_another_try(
+    value: dict[FailureClass, RetryPolicy],
+) -> dict[FailureClass, RetryPolicy]:
+    if FailureClass.BUDGET in value:
+        raise ValueError(
+            "budget has no policy: nothing was tried, and the page waits for a new day or a "
+            "higher cap until lane.page_deadline_s"
+        )
+    for failure_class in sorted(value.keys() & TRIED_ONCE):
+        if value[failure_class].attempts > 1:
+            raise ValueError(
+                f"{failure_class} is tried once: the same again would end the same. To have "
+                "drafts that break a rule written anew, use article.regenerations"
+            )
+    return value
+
+
+Retries = Annotated[dict[FailureClass, RetryPolicy], AfterValidator(_worth_another_try)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class WhenGone(StrEnum):
@@ -112,6 +138,9 @@ class ArticleSettings(_Settings):
         int,
         Field(ge=0, le=1, description="more drafts to pay for, with the findings, after a bad one"),
     ] = 0
+    preview: Annotated[
+        bool, Field(description="show the beginning of each draft and page in Dagster")
+    ] = False
 
     @model_validator(mode="after")
     def _known_facts(self) -> Self:
@@ -143,12 +172,42 @@ class GenerationStep(_Settings):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     prompt: Annotated[str, Field(description="Jinja template file; may use {{ earlier_step }}")]
     output: Annotated[
-        str, Field(description="`article`, `review`, or a JSON schema file beside this file")
+        str,
+        Field(
+            description="`article`, `review`, `embedding`, or a JSON schema file beside this file"
+        ),
     ] = "article"
     model: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     max_output_tokens: Annotated[int | None, Field(ge=16, le=200_000)] = None
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    dimensions: Annotated[
+        int | None,
+        Field(ge=1, le=MOST_NUMBERS, description="numbers of an embedding; else the model's own"),
+    ] = None
     price: Price | None = None
+    retries: Annotated[
+        Retries, Field(description="by class of failure, where this step's are not the site's")
+    ] = {}
+
+    @property
+    def is_embedding(self) -> bool:
+        """Whether the step makes a vector instead of text."""
+        return self.output == StepRole.EMBEDDING
+
+    @model_validator(mode="after")
+    def _fits_its_output(self) -> Self:
+        if not self.is_embedding:
+            if self.dimensions is not None:
+                raise ValueError("`dimensions` are an embedding's; this step writes text")
+            return self
+        if self.model is None:
+            raise ValueError(
+                "an embedding needs a `model` of its own, e.g. text-embedding-3-small: the site's "
+                "writes text"
+            )
+        if self.max_output_tokens is not None or self.temperature is not None:
+            raise ValueError("an embedding has neither `max_output_tokens` nor `temperature`")
+        return self
 
 
 class SandboxSettings(_Settings):
@@ -156,6 +215,9 @@ class SandboxSettings(_Settings):
 
     latency_median_s: Annotated[float, Field(ge=0, le=60)] = 0.05
     latency_sigma: Annotated[float, Field(ge=0, le=3)] = 0.5
+    most_at_once: Annotated[
+        int, Field(ge=0, description="calls generated at once, more are rejected; 0: any number")
+    ] = 0
     seed: int = 1
 
 
@@ -192,6 +254,9 @@ class GenerationSettings(_Settings):
         names = [step.name for step in self.steps]
         if len(set(names)) != len(names):
             raise ValueError("two steps share a name; every step needs its own")
+        vectors = [step.name for step in self.steps if step.is_embedding]
+        if len(vectors) > 1:
+            raise ValueError("pages are compared by one vector; keep one step of those that embed")
         if self.assemble is None:
             if self.steps and not any(step.output == "article" for step in self.steps):
                 raise ValueError("no step writes the article; add `assemble` or `output: article`")
@@ -201,6 +266,8 @@ class GenerationSettings(_Settings):
         for source in self.assemble.values():
             if source.partition(".")[0] not in names:
                 raise ValueError(f"`assemble` names {source!r}, and no step is called that")
+            if source.partition(".")[0] in vectors:
+                raise ValueError(f"`assemble` names {source!r}, which is a vector and no text")
         return self
 
 
@@ -224,6 +291,17 @@ class LaneSettings(_Settings):
     publish_quiet_s: Annotated[
         float, Field(ge=0, le=3600, description="longer than the CMS's longest request")
     ] = 60
+    longest_hold_s: Annotated[
+        float,
+        Field(gt=0, le=86_400, description="a worker whose page makes no move so long loses it"),
+    ] = 600
+    run_limit_s: Annotated[
+        float, Field(gt=0, le=7 * 86_400, description="a Dagster run on pages is ended after this")
+    ] = 1800
+    page_deadline_s: Annotated[
+        float,
+        Field(gt=0, le=366 * 86_400, description="nothing is tried again so long after the wish"),
+    ] = 14 * 86_400  # two weeks: a service may ask for the longest wait of a site file and more
 
 
 class SiteSettings(_Settings):
@@ -239,24 +317,37 @@ class SiteSettings(_Settings):
     generation: GenerationSettings
     cms: CMSSettings
     budgets: Budgets = Budgets()
-    retries: Annotated[dict[FailureClass, RetryPolicy], Field(default_factory=dict)]
+    retries: Retries = {}
     lane: LaneSettings = LaneSettings()
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
 
-    @field_validator("retries")
-    @classmethod
-    def _worth_another_try(
-        cls, value: dict[FailureClass, RetryPolicy]
-    ) -> dict[FailureClass, RetryPolicy]:
-        for failure_class in sorted(value.keys() & TRIED_ONCE):
-            if value[failure_class].attempts > 1:
-                raise ValueError(
-                    f"{failure_class} is tried once: the same again would end the same. To have "
-                    "drafts that break a rule written anew, use article.regenerations"
-                )
-        return value
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        limit = self.article.rules.max_similarity
+        if limit is not None and not any(step.is_embedding for step in self.generation.steps):
+            raise ValueError(
+                "article.rules.max_similarity compares pages by their vectors; add a step with "
+                "`output: embedding` to generation.steps"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_in_order(self) -> Self:
+        generation, lane = self.generation, self.lane
+        why = why_out_of_order(
+            deadline_s=generation.deadline_s,
+            answer_slack_s=generation.answer_slack_s,
+            lease_s=lane.lease_s,
+            patience_s=lane.patience_s,
+            longest_hold_s=lane.longest_hold_s,
+            run_limit_s=lane.run_limit_s,
+            page_deadline_s=lane.page_deadline_s,
+        )
+        if why is not None:
+            raise ValueError(why)
+        return self
 
     @field_validator("base_url")
     @classmethod

@@ -30,6 +30,10 @@ class ArticleRules(BaseModel):
     min_meta_description_characters: Annotated[int, Field(ge=0)] = 50
     max_meta_description_characters: Annotated[int, Field(ge=10)] = 170
     min_sections: Annotated[int, Field(ge=1, le=MAX_SECTIONS)] = 2
+    max_similarity: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="to any other page, by an embedding; none: not compared"),
+    ] = None
 
     @model_validator(mode="after")
     def _can_be_met(self) -> Self:

@@ -51,6 +51,11 @@ class KnownPage:
     change_version: str | None
     kept_standing: str | None
 
+    @property
+    def settled_version(self) -> str | None:
+        """The version of the page on the site about which everything is on record."""
+        return self.remote_version if self.change_standing is None else self.change_version
+
 
 def record(
     connection: Connection,
@@ -125,7 +130,12 @@ def keep_theirs(
     site = connection.execute(
         update(pages)
         .where(pages.c.page_id == page_id)
-        .values(**_NO_CHANGE, kept_standing=standing_of(page), may_overwrite=None)
+        .values(
+            **_NO_CHANGE,
+            kept_standing=standing_of(page),
+            may_overwrite=None,
+            remote_version=page.version if page else None,
+        )
         .returning(pages.c.site)
     ).scalar_one()
     log(connection, site, page_id, SiteEventKind.THEIRS_KEPT, why, by=by)

@@ -5,7 +5,7 @@ answers), so that another page job of the page takes it over instead of paying f
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -25,6 +25,8 @@ class StepOutput:
     step_key: str
     attempt_id: str
     output: Any
+    vector: bytes | None = field(default=None, repr=False)
+    """Of an embedding, whose ``output`` only describes it."""
 
 
 def of_page(connection: Connection, page_id: str) -> list[StepOutput]:
@@ -37,15 +39,23 @@ def of_page(connection: Connection, page_id: str) -> list[StepOutput]:
             step_key=row.step_key,
             attempt_id=row.attempt_id,
             output=row.output,
+            vector=row.vector,
         )
         for row in rows
     ]
 
 
 def store(
-    connection: Connection, job: PageJob, *, step: str, step_key: str, attempt_id: str, output: Any
+    connection: Connection,
+    job: PageJob,
+    *,
+    step: str,
+    step_key: str,
+    attempt_id: str,
+    output: Any,
+    vector: bytes | None = None,
 ) -> None:
-    """Keep the output of ``step``; a second one for the same job and step changes nothing."""
+    """Keep the output of ``step``; a second one with the same key changes nothing."""
     take_over(
         connection,
         job,
@@ -56,6 +66,7 @@ def store(
                 step_key=step_key,
                 attempt_id=attempt_id,
                 output=output,
+                vector=vector,
             )
         ],
     )
@@ -74,6 +85,7 @@ def take_over(connection: Connection, job: PageJob, outputs: Iterable[StepOutput
                 "attempt_id": found.attempt_id,
                 "output": found.output,
                 "output_hash": digest("output", found.output),
+                "vector": found.vector,
             },
         )
 

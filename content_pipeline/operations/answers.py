@@ -10,23 +10,25 @@ from typing import Any
 from sqlalchemy import Connection
 
 from content_pipeline.core.article import NotAnArticle, article_json
-from content_pipeline.core.chain import NotOfSchema, Step, parse_output
+from content_pipeline.core.chain import NotOfSchema, Step, StepRole, parse_output
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import RawResponse, Reading
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, jobs, routes, spend, step_outputs
+from content_pipeline.core.vectors import NotAVector, check, description
+from content_pipeline.ledger import attempts, drafts, jobs, spend, step_outputs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.operations.paid_calls import read
 from content_pipeline.operations.requests import ChainPosition, position
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 
 
-def why_unreadable(runtime: SiteRuntime, raw: RawResponse) -> Failure | None:
-    """Why a saved answer does not even say whether it is one (a proxy's page, a cut body)."""
-    failure = runtime.model.read(raw).failure
+def why_unreadable(runtime: SiteRuntime, step: str, raw: RawResponse) -> Failure | None:
+    """Why a saved answer to ``step`` does not even say whether it is one (a page, a cut body)."""
+    failure = read(runtime, step, raw).failure
     uncertain = failure is not None and failure.failure_class is FailureClass.UNCERTAIN
     return failure if uncertain else None
 
@@ -47,25 +49,32 @@ def take_answer(
     it. An answer that stays unreadable when the provider itself hands it out is a useless one.
     ``asked``: where the chain stood at the call, when the caller has just looked.
     """
-    reading = runtime.model.read(raw)
-    before = asked or position(runtime, job)
+    # Whether the site's file has changed since the question, of which nobody knows it any more.
+    outdated = asked is None and job.generation_version != runtime.generation_version
+    before = asked or position(runtime, job, by_itself=outdated)
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
-    output = _output_of(reading, before.step)
+    step = before.step
+    reading = read(runtime, step.name, raw)
+    output = _output_of(reading, step)
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
         if isinstance(output, Failure):
             attempts.fail(connection, attempt_id, output, reading=reading)
-            job = set_back(connection, runtime, job, lease, output, AttemptKind.GENERATE)
-            _book(connection, runtime, attempt_id, before.step, reading)
+            job = set_back(
+                connection, runtime, job, lease, output, AttemptKind.GENERATE, step=step.name
+            )
+            _book(connection, runtime, attempt_id, step, reading)
             return job
+        step_outputs.take_over(connection, job, before.of_earlier_jobs(job))
         step_outputs.store(
             connection,
             job,
-            step=before.step.name,
-            step_key=before.step_key(job),
+            step=step.name,
+            step_key=_key_for_nobody(attempt_id) if outdated else before.step_key(job),
             attempt_id=attempt_id,
             output=output,
+            vector=reading.vector,
         )
-        values = before.values | {before.step.name: output}
+        values = before.values | {step.name: output}
         job = _go_on(connection, runtime, job, lease, values, attempt_id)
         attempts.succeed(
             connection,
@@ -75,13 +84,20 @@ def take_answer(
             recovered=recovered,
             reading=reading,
         )
-        _book(connection, runtime, attempt_id, before.step, reading)
-        routes.succeeded(connection, runtime.model_route)
+        _book(connection, runtime, attempt_id, step, reading)
     if job.revision is None:
         runtime.on_checkpoint("step_stored")
     else:
         runtime.on_checkpoint("draft_stored")
     return job
+
+
+def _key_for_nobody(attempt_id: str) -> str:
+    """Under which no other page job finds an answer.
+
+    An answer to an earlier prompt, found after a crash, was once taken over as one to the new.
+    """
+    return digest("answer to an earlier way of generating", attempt_id)
 
 
 def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosition) -> PageJob:
@@ -104,14 +120,18 @@ def _book(
 
 
 def _output_of(reading: Reading, step: Step) -> Any:
-    """The parsed output, or the Failure that stands in its place."""
+    """The parsed output, of a vector its description, or the Failure that stands in its place."""
     if reading.failure is not None:
         if reading.failure.failure_class is FailureClass.UNCERTAIN:
             return replace(reading.failure, failure_class=FailureClass.BAD_OUTPUT)
         return reading.failure
     try:
+        if step.role is StepRole.EMBEDDING:
+            vector = reading.vector or b""
+            check(vector, model=step.model, dimensions=step.dimensions)
+            return description(vector, step.model_identity)
         return parse_output(reading.text or "", step)
-    except NotOfSchema as error:
+    except (NotAVector, NotOfSchema) as error:
         return Failure(
             failure_class=FailureClass.BAD_OUTPUT,
             message=f"step {step.name}: {error}",

@@ -8,14 +8,15 @@ could still come. Only then may the policy allow one more paid try.
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, jobs, spend
+from content_pipeline.ledger import attempts, jobs, routes, spend
 from content_pipeline.ledger.attempts import Attempt
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AnswerSource, AttemptKind
 from content_pipeline.operations.answers import take_answer, why_unreadable
+from content_pipeline.operations.paid_calls import can_be_asked_about
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.setbacks import heed_wait, set_back
 
 LOOK_EVERY_S = 5.0
 """A stored answer may be listed with a delay; asking more often would only load the provider."""
@@ -27,7 +28,7 @@ KEEP_ASKING_S = 3600.0
 def resume_generating(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generating`` whose worker is gone: read the saved answer, or call the outcome uncertain."""
     attempt = _newest(runtime, job)
-    if attempt.raw is not None and why_unreadable(runtime, attempt.raw) is None:
+    if attempt.raw is not None and why_unreadable(runtime, attempt.step, attempt.raw) is None:
         return take_answer(runtime, job, lease, attempt.attempt_id, attempt.raw, recovered=True)
     failure = Failure(
         failure_class=FailureClass.UNCERTAIN,
@@ -44,14 +45,21 @@ def resume_generating(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
 def settle_generation(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``generation_uncertain``: take the answer if one can be found, else wait or move on."""
     attempt = _newest(runtime, job)
-    if attempt.raw is not None and why_unreadable(runtime, attempt.raw) is None:
+    if attempt.raw is not None and why_unreadable(runtime, attempt.step, attempt.raw) is None:
         return take_answer(runtime, job, lease, attempt.attempt_id, attempt.raw, recovered=True)
     left_s = attempt.answer_by_s or 0.0
-    if not runtime.model.capabilities.look_up_by_attempt:
+    if not can_be_asked_about(runtime, attempt.step):
         if left_s > 0:
             return _wait(runtime, job, lease, left_s)
         return _give_up_asking(runtime, job, lease, attempt, "the provider offers no way to ask")
+    with runtime.ledger.begin() as connection:
+        closed = routes.obstacle(connection, runtime.model_route)
+    if closed is not None:  # told so after the page was claimed
+        return _wait(runtime, job, lease, closed.retry_after_s or LOOK_EVERY_S)
     found = runtime.model.look_up(attempt.attempt_id)
+    if found.failure is not None:
+        # Not the whole of it: a key that may not list completions may well make them.
+        heed_wait(runtime, runtime.model_route, found.failure)
     if found.verdict is Verdict.PRESENT and found.raw is not None:
         with runtime.ledger.begin() as connection:
             attempts.save_response(connection, attempt.attempt_id, found.raw, AnswerSource.LOOK_UP)
@@ -93,7 +101,9 @@ def _never_happened(runtime: SiteRuntime, job: PageJob, lease: Lease, attempt: A
     )
     with runtime.ledger.fenced(lease) as connection:
         attempts.fail(connection, attempt.attempt_id, failure)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        job = set_back(
+            connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=attempt.step
+        )
         spend.release(connection, attempt.attempt_id)
         return job
 
@@ -108,4 +118,6 @@ def _give_up_asking(
     )
     with runtime.ledger.fenced(lease) as connection:
         attempts.leave_uncertain(connection, attempt.attempt_id, failure)
-        return set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE)
+        return set_back(
+            connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=attempt.step
+        )

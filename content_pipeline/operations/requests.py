@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.chain import Step
+from content_pipeline.core.chain import Step, StepRole
 from content_pipeline.core.money import Usage, input_token_bound
 from content_pipeline.core.ports import GenerationRequest
 from content_pipeline.core.prompts import SYSTEM_PROMPT, ask_again, render_prompt
@@ -36,19 +36,23 @@ class ChainPosition:
         """Step name → output."""
         return {name: found.output for name, found in self.outputs.items()}
 
+    def of_earlier_jobs(self, job: PageJob) -> list[StepOutput]:
+        """Those of ``outputs`` that other jobs of the page paid for."""
+        return [found for found in self.outputs.values() if found.page_job_id != job.page_job_id]
+
     def step_key(self, job: PageJob) -> str:
         """Identity of the question that ``step`` asks."""
         assert self.step is not None
         return _key(self.step, self.prompt, job)
 
 
-def position(runtime: SiteRuntime, job: PageJob) -> ChainPosition:
-    """Where ``job`` stands in its chain."""
+def position(runtime: SiteRuntime, job: PageJob, *, by_itself: bool = False) -> ChainPosition:
+    """Where ``job`` stands in its chain; ``by_itself``: without what other jobs have paid for."""
     with runtime.ledger.begin() as connection:
         stored = step_outputs.of_page(connection, job.page_id)
         findings = _findings(connection, job)
     own = {found.step: found for found in stored if found.page_job_id == job.page_job_id}
-    by_key = {found.step_key: found for found in reversed(stored)}
+    by_key = {} if by_itself else {found.step_key: found for found in reversed(stored)}
     outputs: dict[str, StepOutput] = {}
     for step in runtime.chain.steps:
         prompt = _prompt(runtime, job, step, outputs)
@@ -107,5 +111,7 @@ def build_request(
 
 def most_usage(step: Step, prompt: str) -> Usage:
     """The most tokens that the call of ``step`` can come to."""
+    if step.role is StepRole.EMBEDDING:
+        return Usage(input_tokens=input_token_bound(prompt), output_tokens=0)
     sent = input_token_bound(SYSTEM_PROMPT, prompt, str(step.schema))
     return Usage(input_tokens=sent, cache_write_tokens=sent, output_tokens=step.max_output_tokens)

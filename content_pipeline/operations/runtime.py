@@ -1,16 +1,20 @@
 """What an operation works with: one site, its ledger and its adapters, as one value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from content_pipeline.core.chain import Chain
 from content_pipeline.core.cms import CMS
-from content_pipeline.core.ports import LanguageModel, PriceList, SiteHook
+from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.retries import RetryPolicy
 from content_pipeline.core.site import SiteSettings
+from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
+from content_pipeline.ledger.vectors import KnownVectors
 
 
 def _ignore(_checkpoint: str) -> None:
@@ -44,10 +48,22 @@ class SiteRuntime:
     """Uniform in [0, 1), for jitter."""
     call_slots: AbstractContextManager[object]
     """Held during each paid call: bounds the calls in flight of this process."""
+    embeddings: EmbeddingModel | None = None
+    """For chains with a step that embeds."""
+    known_vectors: KnownVectors = field(default_factory=KnownVectors, repr=False)
+    """Of the site's accepted pages, for comparing drafts with them."""
     day_usd: Decimal | None = None
     """What all sites of the ledger together may spend per UTC day; None: no such cap."""
     on_checkpoint: Callable[[str], None] = _ignore
     """Called after each durable checkpoint with its name; tests end the process there."""
+
+    def retries(self, step: str | None) -> Mapping[FailureClass, RetryPolicy]:
+        """The policies for a failed call of ``step``: its own before the site's.
+
+        None, and a step that the chain no longer has, mean the site's alone.
+        """
+        own = next((each.retries for each in self.chain.steps if each.name == step), {})
+        return {**self.site.retries, **own}
 
     @property
     def hook_kinds(self) -> tuple[str, ...]:
@@ -57,9 +73,4 @@ class SiteRuntime:
     @property
     def caps(self) -> Caps:
         """The dollars that this site's calls must not pass."""
-        budgets = self.site.budgets
-        return Caps(
-            page_usd=budgets.page_usd,
-            site_day_usd=budgets.site_day_usd,
-            global_day_usd=self.day_usd,
-        )
+        return spend.caps_of(self.site.budgets, self.day_usd)

@@ -62,8 +62,7 @@ def survey(runtime: SiteRuntime, *, slices: int = 1) -> SurveyReport:
             _sweep(runtime, report, slices)
     except CallFailed as failed:
         report.failure = failed.failure
-        with runtime.ledger.begin() as connection:
-            heed(connection, runtime.cms_route, failed.failure)
+        heed(runtime, runtime.cms_route, failed.failure)
     return report
 
 
@@ -116,10 +115,7 @@ def _sweep(runtime: SiteRuntime, report: SurveyReport, slices: int) -> None:
             known = site_changes.known_by_remote_id(connection, site, remote_ids)
         for glance in part.glances:
             page = known.get(glance.remote_id)
-            if page is not None and glance.version not in (
-                page.remote_version,
-                page.change_version,
-            ):
+            if page is not None and glance.version != page.settled_version:
                 _look_closely(runtime, report, page)
         if part.next_slice is None:
             _end_sweep(runtime, report, at.sweep_began_at)

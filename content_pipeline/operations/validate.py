@@ -13,6 +13,7 @@ from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import give_up
+from content_pipeline.operations.similarity import similarity_findings
 
 SHOWN_FINDINGS = 5
 """Enough to see what is wrong; a page that breaks 40 rules has one cause."""
@@ -34,6 +35,7 @@ def validate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
                 if job.input_columns.get(column)
             },
         )
+        findings = findings or similarity_findings(connection, runtime, job)
         if findings:
             return _reject(connection, runtime, job, lease, findings)
         job = jobs.move(connection, job, PageJobState.READY_TO_PUBLISH, lease=lease)

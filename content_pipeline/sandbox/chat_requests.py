@@ -64,7 +64,7 @@ class CompletionRequest:
 
 def parse_request(body: bytes, settings: ProviderSettings) -> CompletionRequest:
     """The request in ``body``. Raises ApiError."""
-    document = _document(body)
+    document = json_body(body)
     model = _model(document, settings)
     messages, texts = _messages(document)
     metadata = _metadata(document)
@@ -98,7 +98,8 @@ def parse_request(body: bytes, settings: ProviderSettings) -> CompletionRequest:
     )
 
 
-def _document(body: bytes) -> dict[str, Any]:
+def json_body(body: bytes) -> dict[str, Any]:
+    """The JSON object in a request's ``body``. Raises ApiError."""
     try:
         document = json.loads(body)
         if isinstance(document, dict):

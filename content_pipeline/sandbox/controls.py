@@ -21,7 +21,9 @@ from content_pipeline.sandbox.wire import Reply, Request
 Document = TypeVar("Document", bound=BaseModel)
 
 
-class _StopOrder(BaseModel):
+class StopOrder(BaseModel):
+    """The token that proves which instance is meant."""
+
     token: str
 
 
@@ -36,6 +38,15 @@ class Controls:
         """Set when the provider was asked to end."""
         self.in_flight = 0
         """Requests to the provider received and not yet answered; kept by the server."""
+
+    @property
+    def idle_exit_s(self) -> float:
+        """End after so many seconds without a request; 0: never."""
+        return self.provider.settings.idle_exit_s
+
+    async def serve(self, request: Request) -> Reply:
+        """The provider's reply to a request."""
+        return await self.provider.answer(request)
 
     def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/sandbox/``."""
@@ -54,10 +65,10 @@ class Controls:
             case ("GET", "requests"):
                 return {"requests": provider.journal.received()}
             case ("POST", "faults"):
-                provider.plan = RunningPlan(_parsed(FaultPlan, request.body))
+                provider.plan = RunningPlan(parsed(FaultPlan, request.body))
                 return provider.plan.plan.model_dump(mode="json")
             case ("POST", "settings"):
-                provider.settings = _parsed(ProviderSettings, request.body)
+                provider.settings = parsed(ProviderSettings, request.body)
                 return provider.settings.model_dump(mode="json")
             case ("POST", "reset"):
                 provider.journal.reset()
@@ -80,13 +91,14 @@ class Controls:
 
     def _stop(self, body: bytes) -> dict[str, Any]:
         # The token proves that the caller means this instance and not one that has its port now.
-        if _parsed(_StopOrder, body).token != self.token:
+        if parsed(StopOrder, body).token != self.token:
             raise ApiError(409, "Another instance is running here.")
         self.stop.set()
         return {"stopping": True}
 
 
-def _parsed(model: type[Document], body: bytes) -> Document:
+def parsed(model: type[Document], body: bytes) -> Document:
+    """The document in ``body``. Raises ApiError that tells what is wrong with it, and where."""
     try:
         return model.model_validate_json(body)
     except ValidationError as error:

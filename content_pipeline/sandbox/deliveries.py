@@ -61,7 +61,7 @@ def _waiting(fault: Fault) -> dict[str, str]:
 
 
 def delivered(completion: Mapping[str, Any], fault: Fault | None) -> Reply:
-    """The reply that carries ``completion``, or what ``fault`` leaves of it."""
+    """The reply that carries ``completion`` (or embeddings), or what ``fault`` leaves of it."""
     whole = json_reply(completion)
     if fault is None:
         return whole
@@ -79,7 +79,8 @@ def delivered(completion: Mapping[str, Any], fault: Fault | None) -> Reply:
         case FaultKind.EMPTY:
             return replace(whole, body=b"")
         case FaultKind.NO_CHOICES:
-            return json_reply({**completion, "choices": []})
+            answers = "data" if "data" in completion else "choices"
+            return json_reply({**completion, answers: []})
         case FaultKind.NULL_USAGE:
             return json_reply({**completion, "usage": None})
         case _:

@@ -5,14 +5,14 @@ the wire is in ``provider`` and ``wire``. Draws depend on the plan's seed and on
 never on the order in which concurrent requests arrive (``nth`` and ``every`` do, by their nature).
 """
 
-import random
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from content_pipeline.sandbox.draws import Draws
 
 
 class FaultKind(StrEnum):
@@ -57,10 +57,17 @@ class FaultKind(StrEnum):
     """A finished answer that is not JSON."""
     EMPTY_CONTENT = "empty_content"
     """A finished answer of no text."""
+    # Of an embedding: half a vector (LENGTH), one that holds a number that is none (BROKEN_JSON),
+    # one of no numbers (EMPTY_CONTENT). It refuses and filters nothing; NO_CHOICES: no vector.
 
 
 ANSWERED_WITH_HEADERS = frozenset({FaultKind.STATUS, FaultKind.HTML})
 """Faults whose answer carries the headers of the rule."""
+
+PAID = frozenset({"create", "embed"})
+"""Operations that generate something and bill it."""
+
+OF_TEXT_ALONE = frozenset({FaultKind.REFUSAL, FaultKind.CONTENT_FILTER})
 
 BEFORE_GENERATING = frozenset({FaultKind.STATUS, FaultKind.DROP_BEFORE, FaultKind.HTML})
 """Faults that also make sense for requests that generate nothing, such as a look-up."""
@@ -99,7 +106,7 @@ class Match(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    operation: Literal["create", "list", "retrieve"] = "create"
+    operation: Literal["create", "embed", "list", "retrieve"] = "create"
     nth: int | None = Field(default=None, ge=1, description="the n-th request of the operation")
     every: int | None = Field(default=None, ge=1, description="each request divisible by this")
     probability: float | None = Field(default=None, ge=0, le=1)
@@ -118,10 +125,12 @@ class Rule(BaseModel):
 
     @model_validator(mode="after")
     def _only_generations_are_billed(self) -> "Rule":
-        if self.match.operation != "create" and self.fault.bills:
+        if self.match.operation not in PAID and self.fault.bills:
             raise ValueError(
                 f"{self.fault.kind} bills, but {self.match.operation} generates nothing"
             )
+        if self.match.operation == "embed" and self.fault.kind in OF_TEXT_ALONE:
+            raise ValueError(f"{self.fault.kind} is a failing of text, and embed writes none")
         return self
 
 
@@ -150,34 +159,24 @@ class RunningPlan:
 
     def __init__(self, plan: FaultPlan) -> None:
         self.plan = plan
-        self._requests: Counter[str] = Counter()
-        self._fired: Counter[int] = Counter()
-        self._seen: Counter[str] = Counter()
+        self._draws = Draws(plan.seed)
 
     def fault_for(self, request: Incoming) -> Fault | None:
         """Count ``request`` and return what happens to it."""
-        self._requests[request.operation] += 1
-        self._seen[request.key] += 1
+        number = self._draws.counted(request.operation, request.key)
         for index, rule in enumerate(self.plan.rules):
-            if rule.times is not None and self._fired[index] >= rule.times:
-                continue
-            if self._matches(index, rule.match, request):
-                self._fired[index] += 1
+            if _is_meant(rule.match, request, number) and self._draws.strikes(
+                index, rule.times, rule.match.probability, request.key
+            ):
                 return rule.fault
         return None
 
-    def _matches(self, index: int, match: Match, request: Incoming) -> bool:
-        number = self._requests[request.operation]
-        return (
-            match.operation == request.operation
-            and match.nth in (None, number)
-            and (match.every is None or number % match.every == 0)
-            and match.metadata.items() <= request.metadata.items()
-            and (match.prompt_contains is None or match.prompt_contains in request.prompt)
-            and (match.probability is None or self._draw(index, request.key) < match.probability)
-        )
 
-    def _draw(self, index: int, key: str) -> float:
-        # The same key may come again (a client that retries): each time is a draw of its own.
-        seed = f"fault {self.plan.seed} {index} {key} {self._seen[key]}"
-        return random.Random(seed).random()  # noqa: S311  # seeded on purpose
+def _is_meant(match: Match, request: Incoming, number: int) -> bool:
+    return (
+        match.operation == request.operation
+        and match.nth in (None, number)
+        and (match.every is None or number % match.every == 0)
+        and match.metadata.items() <= request.metadata.items()
+        and (match.prompt_contains is None or match.prompt_contains in request.prompt)
+    )

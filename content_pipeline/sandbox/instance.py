@@ -1,4 +1,4 @@
-"""The files of a provider's background process: its lock and its record in one data folder.
+"""The files of a server's background process: its lock and its record in one data folder.
 
 What belongs here: what the process writes and the supervisor reads. The lock is held for as long
 as the process lives and vanishes with it, however it ends; the record says where it listens and
@@ -13,19 +13,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.errors import LockHeld
 
 RECORD_FILE = "port.json"
-LOCK_FILE = "provider.lock"
-LOG_FILE = "provider.log"
+LOCK_FILE = "server.lock"
+LOG_FILE = "server.log"
 HANDOVER_S = 1.5
 """How long a new process waits for one that is just ending: longer than its drain of 0.5 s."""
 EXIT_HELD = 3
 """Exit code of a process that found the folder held by another one."""
-
-
-class LockHeld(ConfigurationError):
-    """Another process does not give a lock back."""
 
 
 class InstanceRecord(BaseModel):

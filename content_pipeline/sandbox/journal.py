@@ -1,25 +1,22 @@
 """What the sandbox provider remembers: every request received and every generation billed.
 
-What belongs here: an append-only file of JSON lines and the index over it. A line is with the
-operating system before the answer leaves, so truth and stored completions survive a ``kill -9`` of
-the provider. The index is small; stored texts stay in the file and are read back on demand.
+What belongs here: what is written and the index over it; the file itself is ``journal_file``'s. The
+index is small; stored texts stay in the file and are read back on demand.
 """
 
-import io
-import json
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.sandbox.faults import PAID
+from content_pipeline.sandbox.journal_file import JournalFile, Place
 
 JOURNAL_FILE = "provider.jsonl"
-RECEIVED = ("at", "operation", "attempt_id", "page_job_id", "fault", "wait_s")
+RECEIVED = ("at", "operation", "attempt_id", "page_job_id", "fault", "wait_s", "at_once")
 """What is told of one request."""
 
 
@@ -57,27 +54,20 @@ class Stored:
 class Journal:
     """The file and its index. Not thread-safe: it belongs to the server's event loop."""
 
-    def __init__(self, file: BinaryIO, origin: str = "memory") -> None:
+    def __init__(self, file: JournalFile) -> None:
         self._file = file
-        self._origin = origin
         self._clear_index()
-        try:
-            self._load()
-        except ConfigurationError:
-            file.close()
-            raise
+        file.load(self._index)
 
     @classmethod
     def in_memory(cls) -> "Journal":
         """A journal that ends with the process."""
-        return cls(io.BytesIO())
+        return cls(JournalFile.in_memory())
 
     @classmethod
     def in_folder(cls, folder: Path) -> "Journal":
         """The journal in ``folder``, which must exist. Raises ConfigurationError if damaged."""
-        path = folder / JOURNAL_FILE
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        return cls(os.fdopen(descriptor, "r+b", buffering=0), str(path))
+        return cls(JournalFile.at(folder / JOURNAL_FILE))
 
     def close(self) -> None:
         """Close the file; the journal is of no use afterwards."""
@@ -93,14 +83,17 @@ class Journal:
         page_job_id: str | None = None,
         fault: str | None = None,
         wait_s: float | None = None,
+        at_once: int | None = None,
     ) -> None:
         """Remember that a request was received, before anything is done about it.
 
-        ``wait_s``: the wait that its answer announces.
+        ``wait_s``: the wait that its answer announces; ``at_once``: calls that are generated now,
+        this one included.
         """
         noted = {"operation": operation, "attempt_id": attempt_id, "fault": fault, "wait_s": wait_s}
         line = {"record": "request", "at": now(), "page_job_id": page_job_id, **noted}
-        self._index(line, *self._append(line))
+        line["at_once"] = at_once
+        self._index(line, self._file.append(line))
 
     def note_generation(self, generation: Generation, stored: Stored) -> None:
         """Remember that a generation was made and billed."""
@@ -110,31 +103,17 @@ class Journal:
             "completion": stored.completion,
             "messages": stored.messages,
         }
-        self._index(line, *self._append(line))
+        self._index(line, self._file.append(line))
 
     def forget(self, completion_id: str) -> None:
         """Take a completion out of the look-ups; that it was billed stays true."""
         line = {"record": "deleted", "at": now(), "id": completion_id}
-        self._index(line, *self._append(line))
+        self._index(line, self._file.append(line))
 
     def reset(self) -> None:
         """Forget everything."""
-        self._file.truncate(0)
-        self._end = 0
+        self._file.clear()
         self._clear_index()
-
-    def _append(self, line: Mapping[str, Any]) -> tuple[int, int]:
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        start = self._end
-        self._file.seek(start)
-        try:
-            if self._file.write(data) != len(data):
-                raise OSError(f"{self._origin}: the line was only written in part; disk full?")
-        except OSError:
-            self._file.truncate(start)
-            raise
-        self._end = start + len(data)
-        return start, len(data)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -142,9 +121,7 @@ class Journal:
         """What was kept of a completion; None when unknown, deleted or never to be stored."""
         if completion_id not in self._places:
             return None
-        start, length = self._places[completion_id]
-        self._file.seek(start)
-        line = json.loads(self._file.read(length))
+        line = self._file.read(self._places[completion_id])
         return Stored(completion=line["completion"], messages=line["messages"])
 
     def find(self, metadata: Mapping[str, str], model: str | None) -> list[Generation]:
@@ -169,11 +146,9 @@ class Journal:
 
         Read from the file: a long-lived provider keeps only counts of them in memory.
         """
-        self._file.seek(0)
-        lines = map(json.loads, io.BytesIO(self._file.read(self._end)))
         return [
             {name: line.get(name) for name in RECEIVED}
-            for line in lines
+            for line in self._file.lines()
             if line["record"] == "request"
         ]
 
@@ -198,30 +173,12 @@ class Journal:
         self._faults: Counter[str] = Counter()
         self._generations: list[Generation] = []
         self._by_metadata: dict[tuple[str, str], list[Generation]] = defaultdict(list)
-        self._places: dict[str, tuple[int, int]] = {}
+        self._places: dict[str, Place] = {}
 
-    def _load(self) -> None:
-        self._end = 0
-        self._file.seek(0)
-        # Not ``for data in file``: an unbuffered file would be read byte by byte.
-        for number, data in enumerate(io.BytesIO(self._file.read()), start=1):
-            if not data.endswith(b"\n"):
-                break
-            try:
-                self._index(json.loads(data), self._end, len(data))
-            except (ValueError, KeyError, TypeError):
-                raise ConfigurationError(
-                    f"{self._origin}, line {number}: not a line of the sandbox provider's journal; "
-                    "move the file away to start without history"
-                ) from None
-            self._end += len(data)
-        # A torn last line was never answered for; the next line must not continue it.
-        self._file.truncate(self._end)
-
-    def _index(self, line: Mapping[str, Any], start: int, length: int) -> None:
+    def _index(self, line: Mapping[str, Any], place: Place) -> None:
         if line["record"] == "request":
             self._operations[line["operation"]] += 1
-            if line["operation"] == "create" and line["attempt_id"]:
+            if line["operation"] in PAID and line["attempt_id"]:
                 self._creates[line["attempt_id"]] += 1
             if line["fault"]:
                 self._faults[line["fault"]] += 1
@@ -229,7 +186,7 @@ class Journal:
             generation = Generation(**line["generation"])
             self._generations.append(generation)
             if generation.stored:
-                self._places[generation.id] = (start, length)
+                self._places[generation.id] = place
                 for pair in generation.metadata.items():
                     self._by_metadata[pair].append(generation)
         else:

@@ -24,6 +24,11 @@ from content_pipeline.sandbox.chat_requests import (
     unknown_model,
 )
 from content_pipeline.sandbox.deliveries import delivered, json_reply, refused
+from content_pipeline.sandbox.embeddings import (
+    EmbeddingsRequest,
+    embeddings_document,
+    parse_embeddings,
+)
 from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Incoming, RunningPlan
 from content_pipeline.sandbox.journal import Generation, Journal, Stored, now
 from content_pipeline.sandbox.settings import ProviderSettings, latency_s
@@ -31,9 +36,11 @@ from content_pipeline.sandbox.stored import LOOK_UPS, list_stored, metadata_of, 
 from content_pipeline.sandbox.wire import Reply, Request
 
 COMPLETIONS = "/v1/chat/completions"
+EMBEDDINGS = "/v1/embeddings"
 MODELS = "/v1/models"
 DEFAULT_MODELS = ("sandbox", "gpt-5.2", "gpt-4.1-mini")
 """What the list of models shows when any model of the known families may be asked."""
+RATE_LIMITED = "rate_limit_exceeded"
 RATE_LIMITS = {
     "x-ratelimit-limit-requests": "10000",
     "x-ratelimit-limit-tokens": "2000000",
@@ -53,6 +60,7 @@ class Provider:
         self.settings = settings
         self.journal = journal
         self.plan = RunningPlan(faults or FaultPlan())
+        self._generating = 0
 
     async def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/v1/``; every refusal is one, too."""
@@ -79,6 +87,8 @@ class Provider:
         path, method = request.path.rstrip("/"), request.method
         if path == COMPLETIONS and method == "POST":
             return await self._create(request)
+        if path == EMBEDDINGS and method == "POST":
+            return await self._embed(request)
         if path == COMPLETIONS and method == "GET":
             return self._list(request)
         if path.startswith(f"{COMPLETIONS}/"):
@@ -98,14 +108,29 @@ class Provider:
     ) -> Fault | None:
         """Journal a request that generates nothing; return what shall happen to it."""
         known = metadata or {}
-        fault = self.plan.fault_for(Incoming(operation=operation, key=key, metadata=known))
+        incoming = Incoming(operation=operation, key=key, metadata=known)
+        fault = self._noted(incoming, attempt_id=known.get("attempt_id"))
+        _authorise(request)
+        return fault
+
+    def _noted(
+        self,
+        incoming: Incoming,
+        *,
+        attempt_id: str | None,
+        page_job_id: str | None = None,
+        at_once: int | None = None,
+    ) -> Fault | None:
+        """Journal a request; return what shall happen to it."""
+        fault = self.plan.fault_for(incoming)
         self.journal.note_request(
-            operation,
-            attempt_id=known.get("attempt_id"),
+            incoming.operation,
+            attempt_id=attempt_id,
+            page_job_id=page_job_id,
             fault=fault.kind if fault else None,
             wait_s=fault.announced_s if fault else None,
+            at_once=at_once,
         )
-        _authorise(request)
         return fault
 
     def _list(self, request: Request) -> Reply:
@@ -131,29 +156,27 @@ class Provider:
         except ApiError:
             self.journal.note_request("create")
             raise
-        fault = self.plan.fault_for(
-            Incoming(
-                operation="create", key=asked.key, metadata=asked.metadata, prompt=asked.prompt
-            )
-        )
-        self.journal.note_request(
-            "create",
-            attempt_id=asked.metadata.get("attempt_id"),
-            page_job_id=asked.metadata.get("page_job_id"),
-            fault=fault.kind if fault else None,
-            wait_s=fault.announced_s if fault else None,
+        metadata = asked.metadata
+        fault = self._noted(
+            Incoming(operation="create", key=asked.key, metadata=metadata, prompt=asked.prompt),
+            attempt_id=metadata.get("attempt_id"),
+            page_job_id=metadata.get("page_job_id"),
+            at_once=self._generating + 1,
         )
         if fault and not fault.bills:
             return refused(fault)
-        return delivered(await self._generate(asked, fault), fault)
+        if 0 < self.settings.most_at_once <= self._generating:
+            raise ApiError(429, "Too many calls at once.", kind="requests", code=RATE_LIMITED)
+        self._generating += 1
+        try:
+            return delivered(await self._generate(asked, fault), fault)
+        finally:
+            self._generating -= 1
 
     async def _generate(self, asked: CompletionRequest, fault: Fault | None) -> dict[str, Any]:
         """The completion, after its latency and once it is billed in the journal."""
         answer = compose(asked, self.settings.seed, fault.kind if fault else None)
-        latency = latency_s(self.settings, asked.key)
-        if fault and fault.kind is FaultKind.SLOW:
-            latency += fault.seconds
-        await asyncio.sleep(latency)
+        latency = await self._think(asked.key, fault)
         completion_id = f"chatcmpl-{secrets.token_hex(16)}"
         completion = completion_document(asked, answer, completion_id, int(time.time()))
         generation = Generation(
@@ -176,6 +199,51 @@ class Provider:
         kept = {**completion, "metadata": asked.metadata}
         self.journal.note_generation(generation, Stored(completion=kept, messages=asked.messages))
         return completion
+
+    async def _think(self, key: str, fault: Fault | None) -> float:
+        """Let the latency of a generation pass; its seconds."""
+        latency = latency_s(self.settings, key)
+        if fault and fault.kind is FaultKind.SLOW:
+            latency += fault.seconds
+        await asyncio.sleep(latency)
+        return latency
+
+    async def _embed(self, request: Request) -> Reply:
+        try:
+            _authorise(request)
+            asked = parse_embeddings(request.body, request.headers, self.settings)
+        except ApiError:
+            self.journal.note_request("embed")
+            raise
+        incoming = Incoming(operation="embed", key=asked.key, metadata={}, prompt=asked.texts[0])
+        fault = self._noted(incoming, attempt_id=asked.attempt_id)
+        if fault and not fault.bills:
+            return refused(fault)
+        document = embeddings_document(asked, fault.kind if fault else None)
+        self._bill_embeddings(asked, fault, await self._think(asked.key, fault))
+        return delivered(document, fault)
+
+    def _bill_embeddings(
+        self, asked: EmbeddingsRequest, fault: Fault | None, latency: float
+    ) -> None:
+        """Nothing is kept for look-ups: no provider offers any for embeddings."""
+        generation = Generation(
+            id=f"embd-{secrets.token_hex(16)}",
+            at=now(),
+            attempt_id=asked.attempt_id,
+            page_job_id=None,
+            model=asked.model,
+            prompt_tokens=asked.prompt_tokens,
+            completion_tokens=0,
+            cached_tokens=0,
+            reasoning_tokens=0,
+            latency_s=round(latency, 6),
+            finish_reason="stop",
+            fault=fault.kind if fault else None,
+            stored=False,
+            metadata={},
+        )
+        self.journal.note_generation(generation, Stored(completion={}, messages=()))
 
 
 def _authorise(request: Request) -> None:

@@ -6,6 +6,7 @@ foresee. What goes wrong on purpose is a fault plan, in ``faults``.
 
 import math
 import random
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,15 +35,37 @@ class ProviderSettings(BaseModel):
     listing_delay_s: float = Field(
         default=0.0, ge=0, description="seconds until a stored completion appears in the list"
     )
+    most_at_once: int = Field(
+        default=0, ge=0, description="calls generated at once, more are rejected; 0: any number"
+    )
     idle_exit_s: float = Field(
         default=1800.0, ge=0, description="end after so many seconds without a request; 0: never"
     )
 
 
-def latency_s(settings: ProviderSettings, key: str) -> float:
-    """Seconds the generation named ``key`` takes: the same in every run and every process.
+class Paced(Protocol):
+    """Settings of a latency."""
 
-    ``key`` is the attempt id in the request's metadata, or else the digest of its body.
+    @property
+    def latency_median_s(self) -> float:
+        """Of one answer."""
+        ...
+
+    @property
+    def latency_sigma(self) -> float:
+        """Of the lognormal distribution."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of the draw."""
+        ...
+
+
+def latency_s(settings: Paced, key: str) -> float:
+    """Seconds the answer named ``key`` takes: the same in every run and every process.
+
+    Of a generation ``key`` is the attempt id in the request's metadata, or the digest of its body.
     """
     if settings.latency_median_s == 0:
         return 0.0

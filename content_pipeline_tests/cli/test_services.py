@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from content_pipeline.postgres.server import EmbeddedServer
+from content_pipeline.sandbox.cms.supervisor import ensure_cms_running, stop_cms
 from content_pipeline.sandbox.supervisor import stop_provider
 from content_pipeline_tests.cli.workshop import DATABASE, Starter, Workshop, towns
 from content_pipeline_tests.postgres.conftest import fastest_place
@@ -23,6 +24,7 @@ def own(starter: Starter) -> Iterator[Workshop]:
     home = workshop.root / ".content_pipeline"
     EmbeddedServer(home).stop()
     stop_provider(home)
+    stop_cms(home)
     shutil.rmtree(place)
 
 
@@ -60,6 +62,16 @@ def test_a_project_of_files_alone_gets_its_services_and_keeps_what_they_hold(
     assert said(own, "db", "stop") == "stopped\n"
     assert said(own, "db", "start") == "the database answers and the ledger is up to date\n"
     assert said(own, "db", "status").startswith("running: ")
+
+
+def test_the_offline_cms_is_told_and_stopped_with_the_provider(own: Workshop) -> None:
+    cms = ensure_cms_running(own.root / ".content_pipeline")
+    assert said(own, "sandbox", "status") == (
+        f"CMS {cms.base_url}: 0 pages live, 0 requests since it was set up\n"
+    )
+    assert said(own, "sandbox", "stop") == "stopped\n"
+    assert said(own, "sandbox", "status").startswith("not running")
+    assert said(own, "sandbox", "stop") == "it was not running\n"
 
 
 def test_a_database_of_the_teams_own_is_asked_and_never_stopped(workshop: Workshop) -> None:

@@ -90,6 +90,18 @@ def test_a_worker_that_dies_between_the_two_calls_of_a_page(
     assert_all_is_well(sandbox, order.folder, order.towns, steps=2)
 
 
+@pytest.mark.parametrize("checkpoint", ["answer_saved", "step_stored", "draft_stored"])
+def test_a_worker_that_dies_with_a_paid_vector_does_not_pay_for_another(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    """With three pages and nine calls, the ninth is one for a vector."""
+    after = {"answer_saved": 9, "step_stored": 6, "draft_stored": 3}[checkpoint]
+    die_and_go_on(start, replace(order, embeds=True), checkpoint, after=after)
+    assert_all_is_well(sandbox, order.folder, order.towns, steps=2)
+    counts = sandbox.truth()["requests_by_operation"]
+    assert (counts["create"], counts["embed"]) == (6, 3)
+
+
 def test_a_worker_that_dies_at_the_same_place_again_and_again(
     start: Start, order: Order, sandbox: SandboxClient
 ) -> None:

@@ -21,6 +21,8 @@ from content_pipeline.operations.announce import announce
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.submit import submit
 from content_pipeline_tests.operations.small_site import (
+    FACTS,
+    MUST_STATE,
     Parts,
     real_model,
     rows_of,
@@ -41,6 +43,8 @@ class Order:
     folder: Path
     chain: bool = False
     """Make every page by two calls, the second of which is asked with the answer of the first."""
+    embeds: bool = False
+    """End every chain with a step that embeds, and compare the pages."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -51,6 +55,12 @@ STEPS = [
     {"name": "outline", "prompt": "outline.md", "output": "outline.json"},
     {"name": "page", "prompt": "page.md"},
 ]
+VECTOR = {
+    "name": "vector",
+    "prompt": "vector.md",
+    "output": "embedding",
+    "model": "text-embedding-3-small",
+}
 OUTLINE = {
     "type": "object",
     "properties": {"points": {"type": "array", "items": {"type": "string"}}},
@@ -61,6 +71,7 @@ FILES = {
     "outline.md": "Outline a page from {{ facts }}",
     "outline.json": json.dumps(OUTLINE),
     "page.md": "Write a page from {{ facts }} along {{ outline }}",
+    "vector.md": "{{ page }}",
 }
 
 
@@ -73,6 +84,12 @@ def work(order: Order) -> None:
             "answer_slack_s": 0.3,
             "in_flight": 4,
             **({"steps": STEPS} if order.chain else {}),
+            **({"steps": [*STEPS, VECTOR]} if order.embeds else {}),
+        },
+        article={
+            "facts": FACTS,
+            "must_state": MUST_STATE,
+            "rules": {"min_words": 60, **({"max_similarity": 0.99} if order.embeds else {})},
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )

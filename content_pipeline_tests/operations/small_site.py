@@ -130,6 +130,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
     settings = parts.site.settings
     cms = parts.cms or FolderCMS(parts.folder, base_url=BASE_URL, clock=clock)
     hooks = (SitemapFile(parts.folder), IndexPage(parts.folder))
+    more: dict[str, Any] = {"on_checkpoint": parts.on_checkpoint} if parts.on_checkpoint else {}
     return SiteRuntime(
         site=settings,
         chain=parts.site.chain,
@@ -137,6 +138,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         generation_version=parts.site.generation_version,
         ledger=parts.ledger,
         model=parts.model,
+        embeddings=parts.model.embeddings if isinstance(parts.model, OpenAIChat) else None,
         prices=GenaiPrices(provider="openai", now=clock),
         model_route=f"scripted:{settings.site}",
         cms=cms,
@@ -147,7 +149,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         random=parts.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
         day_usd=parts.day_usd,
-        **({"on_checkpoint": parts.on_checkpoint} if parts.on_checkpoint else {}),
+        **more,
     )
 
 

@@ -27,6 +27,7 @@ from content_pipeline_tests.operations.fakes import (
     call_raises,
     failed,
 )
+from content_pipeline_tests.operations.small_site import site_of
 
 S = PageJobState
 LOST: list[tuple[str, dict[str, Any]]] = [
@@ -217,6 +218,7 @@ def call_left_open(bench: Bench, raw: RawResponse | None = None) -> tuple[PageJo
             number=1,
             worker=runtime.worker,
             run_id=None,
+            step="article",
             answer_within_s=30,
         )
         job = jobs.move(connection, job, S.GENERATING, lease=claim.lease)
@@ -337,3 +339,52 @@ def test_a_look_up_that_names_a_dead_account_is_told(make_bench: MakeBench) -> N
         FailureClass.AUTH,
         "the key is revoked",
     )
+
+
+# --- the site's file changes meanwhile ----------------------------------------------------------
+
+OTHER_PROMPT = "Write quite another page. {{ facts }}"
+
+
+@pytest.mark.parametrize("kind", ["drop_after", "cut_body"])
+def test_a_recovered_answer_to_an_earlier_prompt_is_not_taken_for_one_to_the_new(
+    kind: str, make_bench: MakeBench
+) -> None:
+    bench = make_bench()
+    earlier = bench.site
+    bench.strike(kind)
+    bench.submit()
+    assert bench.step().state is S.GENERATION_UNCERTAIN
+    old_job = bench.report().page_job_id
+    bench.site = site_of(earlier.settings, prompt=OTHER_PROMPT)
+    bench.submit_and_run()
+    assert bench.states() == {"t0": "published"}
+    assert bench.state_of(old_job) == "superseded"
+    assert bench.billed() == bench.calls() == 2
+    # Wanted again, the earlier way has the draft that was paid for.
+    bench.site = earlier
+    bench.submit_and_run()
+    assert bench.states() == {"t0": "published"}
+    assert bench.report().page_job_id == old_job
+    assert bench.billed() == 2
+
+
+def test_a_saved_answer_of_a_worker_that_died_is_not_taken_for_one_to_a_newer_prompt(
+    make_bench: MakeBench,
+) -> None:
+    bench = make_bench()
+    bench.submit()
+
+    def die(checkpoint: str) -> None:
+        if checkpoint == "answer_saved":
+            raise KeyboardInterrupt
+
+    bench.on_checkpoint = die
+    with pytest.raises(KeyboardInterrupt):
+        bench.step()
+    bench.on_checkpoint = None
+    bench.let_leases_run_out()
+    bench.site = site_of(bench.site.settings, prompt=OTHER_PROMPT)
+    bench.submit_and_run()
+    assert bench.states() == {"t0": "published"}
+    assert bench.billed() == bench.calls() == 2

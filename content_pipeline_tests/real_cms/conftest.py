@@ -14,6 +14,7 @@ from content_pipeline_tests.real_cms.wordpress_bench import WordPressBench, conn
 from content_pipeline_tests.real_cms.wordpress_server import WordPressServer, serving
 
 Connect = Callable[..., WordPressCMS]
+RealBench = WordPressBench[WordPressServer]
 
 
 @pytest.fixture(scope="session")
@@ -49,11 +50,11 @@ def connected(wordpress: WordPressServer) -> Iterator[Connect]:
 
 
 @pytest.fixture
-def bench(wordpress: WordPressServer, connected: Connect) -> WordPressBench:
+def bench(wordpress: WordPressServer, connected: Connect) -> RealBench:
     return WordPressBench(server=wordpress, cms=connected())
 
 
 @pytest.fixture
-def guarded_bench(wordpress: WordPressServer, connected: Connect) -> WordPressBench:
+def guarded_bench(wordpress: WordPressServer, connected: Connect) -> RealBench:
     wordpress.install_guard(wanted=True)
     return WordPressBench(server=wordpress, cms=connected())

@@ -1,20 +1,39 @@
-"""The WordPress adapter on a real, empty WordPress: the bench of the laws."""
+"""The WordPress adapter on an empty WordPress, real or not: the bench of the laws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.adapters.cms.wordpress_pages import PageForm
 from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 from content_pipeline_tests.operations.small_site import clock
-from content_pipeline_tests.real_cms.wordpress_server import WordPressServer
 
 DEADLINE_S = 20.0
 
+AnySite = TypeVar("AnySite", bound="Site")
+
+
+class Site(Protocol):
+    """A WordPress, real or not, and what its people and visitors can do there."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def users(self) -> Mapping[str, str]: ...
+
+    def as_person(
+        self, method: str, route: str, document: Mapping[str, Any] | None = None
+    ) -> Any: ...
+
+    def id_at(self, path: str) -> int: ...
+
+    def visible(self, path: str) -> str | None: ...
+
 
 def connect(
-    server: WordPressServer,
+    server: Site,
     *,
     user: str = "pipeline",
     password: str | None = None,
@@ -39,10 +58,10 @@ def connect(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordPressBench:
+class WordPressBench(Generic[AnySite]):
     """What a law works on."""
 
-    server: WordPressServer
+    server: AnySite
     cms: WordPressCMS
     kind: str = "pages"
 
@@ -50,9 +69,14 @@ class WordPressBench:
     def base_url(self) -> str:
         return self.server.url
 
+    def text_of(self, page: int) -> str:
+        content = self.server.as_person("GET", f"{self.kind}/{page}?context=edit")["content"]["raw"]
+        assert isinstance(content, str)
+        return content
+
     def edit(self, path: str) -> None:
         page = self.server.id_at(path)
-        content = self.server.text_of(page, self.kind) + "\n<p>A person was here.</p>"
+        content = self.text_of(page) + "\n<p>A person was here.</p>"
         self.server.as_person("POST", f"{self.kind}/{page}", {"content": content})
 
     def occupy(self, path: str) -> None:

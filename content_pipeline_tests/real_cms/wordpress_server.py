@@ -100,16 +100,14 @@ class WordPressServer:
         assert answer.status < 300, f"{method} {route} is answered {answer.status}: {text[:500]!r}"
         return json.loads(text)
 
-    def text_of(self, page: int, kind: str = "pages") -> str:
-        content = self.as_person("GET", f"{kind}/{page}?context=edit")["content"]["raw"]
-        assert isinstance(content, str)
-        return content
-
     def empty(self) -> None:
         """A site without a page, a fault or a plugin."""
         self.sql("TRUNCATE wp_posts; TRUNCATE wp_postmeta; TRUNCATE wp_term_relationships")
-        self.set_fault(None)
+        self.set_faults({})
+        (self.folder / "FAULTS.json.log").unlink(missing_ok=True)
         self.install_guard(wanted=False)
+        self.install("world.php", None)
+        (self.folder / "requests.log").unlink(missing_ok=True)
 
     def install_guard(self, *, wanted: bool) -> None:
         """Put our companion plugin there, or take it away."""
@@ -126,15 +124,17 @@ class WordPressServer:
         if code is not None:
             file.write_text(code)
 
-    def set_fault(self, plan: Mapping[str, Any] | None) -> None:
-        """Let storing a page go wrong afterwards, as ``faults.php`` describes; None: no longer."""
+    def set_faults(self, faults: Mapping[str, str]) -> None:
+        """Let storing a page whose slug begins so go wrong afterwards, as in ``faults.php``."""
         file = self.folder / "FAULTS.json"
-        if plan is None:
-            file.unlink(missing_ok=True)
-            return
         new = file.with_suffix(".new")
-        new.write_text(json.dumps(plan))
+        new.write_text(json.dumps(faults))
         new.replace(file)
+
+    def struck(self) -> list[str]:
+        """Every fault that struck since the site was emptied."""
+        log = self.folder / "FAULTS.json.log"
+        return log.read_text().split() if log.exists() else []
 
     @contextmanager
     def maintenance(self) -> Iterator[None]:
@@ -145,6 +145,31 @@ class WordPressServer:
             yield
         finally:
             file.unlink()
+
+    @contextmanager
+    def without_database(self) -> Iterator[None]:
+        """The database lets WordPress in no more."""
+        self.sql("ALTER USER wordpress@localhost ACCOUNT LOCK")
+        try:
+            yield
+        finally:
+            self.sql("ALTER USER wordpress@localhost ACCOUNT UNLOCK")
+
+    @contextmanager
+    def option(self, name: str, value: str) -> Iterator[None]:
+        """A setting of the site is another one meanwhile."""
+        ((before,),) = self.sql(f"SELECT option_value FROM wp_options WHERE option_name = '{name}'")
+        change = "UPDATE wp_options SET option_value = '{}' WHERE option_name = '" + name + "'"
+        self.sql(change.format(value))
+        try:
+            yield
+        finally:
+            self.sql(change.format(before))
+
+    def requests(self) -> list[str]:
+        """Method and path of every request since the site was emptied."""
+        log = self.folder / "requests.log"
+        return log.read_text(errors="replace").splitlines() if log.exists() else []
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -14,8 +14,9 @@ import pytest
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.connections import listen
 from content_pipeline.sandbox.faults import FaultPlan
-from content_pipeline.sandbox.server import listen, serving
+from content_pipeline.sandbox.server import serving
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline_tests.sandbox.asking import create, exchange, raw_request, stored_as
 

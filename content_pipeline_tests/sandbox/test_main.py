@@ -15,8 +15,8 @@ import pytest
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.sandbox.__main__ import main
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.connections import listen
 from content_pipeline.sandbox.instance import RECORD_FILE, read_record
-from content_pipeline.sandbox.server import listen
 from content_pipeline_tests.sandbox.asking import body_of, create, stored_as, wait_until
 from content_pipeline_tests.sandbox.conftest import MakeSdk
 

@@ -106,7 +106,7 @@ class WordPressCMS:
         pages = [self._form.page(found) for found in listed.pages]
         ours = [page for page in pages if _is_ours(page, page_id)]
         if ours:
-            return _present(ours, path)
+            return self._present(ours, path, listed.pages)
         if not listed.guarded:
             there = self._rest.with_slugs([slug], fields=fields, doing=doing)
             pages = [self._form.page(found) for found in there.pages]
@@ -116,6 +116,23 @@ class WordPressCMS:
         if standing:
             return PageLookUp(verdict=Verdict.PRESENT, page=standing[0])
         return PageLookUp(verdict=Verdict.ABSENT)
+
+    def _present(self, ours: list[RemotePage], path: str, listed: Sequence[Json]) -> PageLookUp:
+        """The page among several with our mark, and its twins.
+
+        What is in the trash is no twin any more, and a copy that a person made never was one.
+        """
+        ours.sort(
+            key=lambda page: (
+                _PREFERENCE.index(page.status),
+                page.path != path,
+                int(page.remote_id),
+            )
+        )
+        others = [page for page in ours[1:] if page.status is not RemoteStatus.TRASHED]
+        by_id = {str(found["id"]): found for found in listed}
+        twins = [page for page in others if self._rest.is_mine(by_id[page.remote_id])]
+        return PageLookUp(verdict=Verdict.PRESENT, page=ours[0], twins=tuple(twins))
 
     def content_of(self, page: RemotePage) -> RemoteContent:
         """The text that the page holds now. Raises CallFailed: conflict when it is gone."""
@@ -198,8 +215,8 @@ class WordPressCMS:
     def remove(self, page: RemotePage) -> None:
         """Put the page into the trash; a draft that nobody ever edited is deleted for good.
 
-        Such a draft is a lost or unfit write of ours: in the trash it would read as if a person
-        had put the page there. Raises CallFailed as ``withdraw``.
+        Such a draft, when our account made it, is a lost or unfit write: in the trash it would
+        read as if a person had put the page there. Raises CallFailed as ``withdraw``.
         """
         doing = f"removing {page.path}"
         found = self._still(page, doing)
@@ -209,7 +226,7 @@ class WordPressCMS:
         self._rest.delete(
             page.remote_id,
             version=page.version,
-            for_good=hidden and page.marker is not None and was_never_edited(found),
+            for_good=hidden and was_never_edited(found) and self._rest.is_mine(found),
             doing=doing,
         )
 
@@ -283,13 +300,3 @@ def _stands_at(page: RemotePage, path: str) -> bool:
 def _is_wanted(page: RemotePage, document: Document) -> bool:
     exact = page.marker == document.marker and page.intact
     return exact and _is_public(page) and page.path == document.path
-
-
-def _present(ours: Sequence[RemotePage], path: str) -> PageLookUp:
-    """The page among several with our mark, and its twins; what is in the trash is none."""
-    ranked = sorted(
-        ours,
-        key=lambda page: (_PREFERENCE.index(page.status), page.path != path, int(page.remote_id)),
-    )
-    twins = [page for page in ranked[1:] if page.status is not RemoteStatus.TRASHED]
-    return PageLookUp(verdict=Verdict.PRESENT, page=ranked[0], twins=tuple(twins))

@@ -73,7 +73,8 @@ RULES: tuple[Rule, ...] = (
         codes=frozenset({"rest_forbidden_status", "rest_forbidden_context"}),
         reading=FailureClass.AUTH,
         writing=FailureClass.AUTH,
-        advice="the user may not see drafts, so nothing can be said; give the role of an editor",
+        advice="who asks may not see drafts, so nothing can be said; check user and application "
+        "password, and give the user the role of an editor",
     ),
     # --- who else writes ------------------------------------------------------------------------
     Rule(

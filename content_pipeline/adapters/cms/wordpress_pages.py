@@ -32,7 +32,7 @@ GLANCE_FIELDS = (
     f"_links.version-history,_links.predecessor-version,{VERSION_FIELD}"
 )
 
-PAGE_FIELDS = f"{GLANCE_FIELDS},title.raw,excerpt.raw,content.raw"
+PAGE_FIELDS = f"{GLANCE_FIELDS},author,title.raw,excerpt.raw,content.raw"
 """Raw fields only: what visitors get rendered can differ between two reads."""
 
 _TRASHED = "__trashed"

@@ -72,6 +72,7 @@ class WordPressREST:
             headers={"Authorization": _basic(user, password), "Accept": "application/json"},
             deadline_s=deadline_s,
         )
+        self._account_id: int | None = None
         self.guarded: bool | None = None
         """Whether the last answer came from a site with the companion plugin; None before one."""
 
@@ -185,7 +186,17 @@ class WordPressREST:
             path="/wp-json/wp/v2/users/me",
             params={"context": "edit", "_fields": "id,username,roles,capabilities"},
         )
-        return self._object(self._send(call), call)
+        answer = self._send(call)
+        account = self._object(answer, call)
+        if not isinstance(account.get("id"), int):
+            raise self._failed(answer, call)
+        return account
+
+    def is_mine(self, page: Json) -> bool:
+        """Whether the page was made by our account, which is asked for once."""
+        if self._account_id is None:
+            self._account_id = int(self.me()["id"])
+        return page.get("author") == self._account_id
 
     def generator(self) -> bytes:
         """A small file in which WordPress names its version."""

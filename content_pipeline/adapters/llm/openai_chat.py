@@ -14,6 +14,7 @@ import openai
 from openai import omit
 
 from content_pipeline.adapters.llm.classify import classify
+from content_pipeline.adapters.llm.embeddings import OpenAIEmbeddings
 from content_pipeline.adapters.llm.headers import kept_headers
 from content_pipeline.adapters.llm.http import call_timeout, http_client
 from content_pipeline.adapters.llm.profiles import ProviderProfile
@@ -95,6 +96,11 @@ class OpenAIChat:
     def capabilities(self) -> LanguageModelCapabilities:
         """What this provider can be asked afterwards."""
         return LanguageModelCapabilities(look_up_by_attempt=self._profile.store_look_up)
+
+    @property
+    def embeddings(self) -> OpenAIEmbeddings:
+        """Embeddings of the same account, over the same connections: closed with this object."""
+        return OpenAIEmbeddings(client=self._client, service=self._service, now=self._now)
 
     def close(self) -> None:
         """Close every connection; the object cannot be used afterwards."""

@@ -81,7 +81,7 @@ class GenaiPrices:
         self._providers = providers
         self._now = now
         self._overrides = dict(overrides or {})
-        self._models: dict[str, ModelInfo] = {}
+        self._models: dict[tuple[str, bool], ModelInfo] = {}
         self._provider: Provider | None = None
         if provider is not None:
             self._provider = find_provider_by_id(providers, provider)
@@ -103,30 +103,40 @@ class GenaiPrices:
         override = self._overrides.get(model)
         if override is not None:
             return round_usd(_cost_by_override(override, usage))
-        price, factor = _price_of_tier(self._found(model), usage.service_tier, self._now())
+        info = self._found(model, writes=usage.output_tokens > 0)
+        price, factor = _price_of_tier(info, usage.service_tier, self._now())
         return round_usd(price.calc_price(_tokens(price, usage))["total_price"] * factor)
 
-    def _found(self, model: str) -> ModelInfo:
-        """The model's entry, looked up once per name: the list has thousands."""
-        found = self._models.get(model)
+    def _found(self, model: str, *, writes: bool) -> ModelInfo:
+        """The model's entry, looked up once per name: the list has thousands.
+
+        ``writes``: whether there are tokens of output to pay for; an embedding has none.
+        """
+        found = self._models.get((model, writes))
         if found is None:
-            found = self._models[model] = self._search(model)
+            found = self._models[model, writes] = self._search(model, writes=writes)
         return found
 
-    def _search(self, model: str) -> ModelInfo:
+    def _search(self, model: str, *, writes: bool) -> ModelInfo:
         if self._provider is None:
             raise UnknownPrice(
                 f"no public price list covers the provider of model {model!r}; set price: for it "
                 "in the site's file, in dollars per million tokens"
             )
         info = self._provider.find_model(model, all_providers=self._providers)
-        if info is None or not _is_priced(info.get_prices(self._now())):
-            raise UnknownPrice(self._unknown(model, self._provider, listed=info is not None))
+        if info is None or not _is_priced(info.get_prices(self._now()), writes=writes):
+            raise UnknownPrice(self._unknown(model, self._provider, info, writes=writes))
         return info
 
-    def _unknown(self, model: str, provider: Provider, *, listed: bool) -> str:
-        why = "lists no price of tokens for" if listed else "does not know"
-        names = [info.id for info in provider.models if _is_priced(info.get_prices(self._now()))]
+    def _unknown(
+        self, model: str, provider: Provider, found: ModelInfo | None, *, writes: bool
+    ) -> str:
+        why = "does not know" if found is None else "lists no price of tokens for"
+        names = [
+            info.id
+            for info in provider.models
+            if _is_priced(info.get_prices(self._now()), writes=writes)
+        ]
         near = get_close_matches(model, [*names, *self._overrides], n=SUGGESTIONS, cutoff=0.5)
         hint = f" (close names: {', '.join(near)})" if near else ""
         return (
@@ -135,9 +145,9 @@ class GenaiPrices:
         )
 
 
-def _is_priced(price: ModelPrice) -> bool:
-    """Both directions cost something; a listed zero is a gap or a promotion, never a promise."""
-    return _base(price.input_mtok) > 0 and _base(price.output_mtok) > 0
+def _is_priced(price: ModelPrice, *, writes: bool) -> bool:
+    """Each direction costs something; a listed zero is a gap or a promotion, never a promise."""
+    return _base(price.input_mtok) > 0 and (not writes or _base(price.output_mtok) > 0)
 
 
 def _base(price: Decimal | TieredPrices | None) -> Decimal:

@@ -23,7 +23,7 @@ TOOL_REASONS = frozenset({"tool_calls", "function_call"})
 
 
 class Unusable(Exception):
-    """The answer holds no usable text; never leaves this module."""
+    """The answer holds nothing usable; never leaves a reader."""
 
     def __init__(self, failure_class: FailureClass, words: str) -> None:
         super().__init__(words)
@@ -45,46 +45,50 @@ class Reader:
         text: str | None = None
         failure: Failure | None = None
         try:
-            document = _document(raw)
-            failure = self._error_object(document, raw, now)
+            document = document_of(raw)
+            failure = reported_error(document, raw, service=self.service, now=now)
             if failure is None:
                 text = _text(_choice(document), finish_null_ok=self.profile.finish_reason_null_ok)
         except Unusable as unusable:
-            failure = self._failure(unusable, document, raw)
+            failure = failure_of(unusable, document, raw, service=self.service)
         return Reading(
             text=text,
             usage=reported_usage(document),
             model=safe_token(document.get("model")),
             response_id=safe_token(document.get("id")),
-            request_id=_request_id(document, raw),
+            request_id=request_id_of(document, raw),
             finish_reason=_finish_reason(document),
             failure=failure,
         )
 
-    def _error_object(
-        self, document: Mapping[str, Any], raw: RawResponse, now: datetime
-    ) -> Failure | None:
-        envelope = envelope_in(document)
-        if envelope is None and document.get("error"):
-            raise Unusable(FailureClass.UNCERTAIN, "the body reports an error of unknown form")
-        if envelope is None:
-            return None
-        return classify_error_object(
-            envelope, status=raw.status, headers=raw.headers, service=self.service, now=now
-        )
 
-    def _failure(
-        self, unusable: Unusable, document: Mapping[str, Any], raw: RawResponse
-    ) -> Failure:
-        return Failure(
-            failure_class=unusable.failure_class,
-            message=f"{self.service} answered HTTP {raw.status}: {unusable.words}",
-            http_status=raw.status,
-            request_id=_request_id(document, raw),
-        )
+def reported_error(
+    document: Mapping[str, Any], raw: RawResponse, *, service: str, now: datetime
+) -> Failure | None:
+    """The error that a 2xx answer reports in its body. Raises Unusable for one of no known form."""
+    envelope = envelope_in(document)
+    if envelope is None and document.get("error"):
+        raise Unusable(FailureClass.UNCERTAIN, "the body reports an error of unknown form")
+    if envelope is None:
+        return None
+    return classify_error_object(
+        envelope, status=raw.status, headers=raw.headers, service=service, now=now
+    )
 
 
-def _request_id(document: Mapping[str, Any], raw: RawResponse) -> str | None:
+def failure_of(
+    unusable: Unusable, document: Mapping[str, Any], raw: RawResponse, *, service: str
+) -> Failure:
+    """Why the answer ``raw`` is of no use."""
+    return Failure(
+        failure_class=unusable.failure_class,
+        message=f"{service} answered HTTP {raw.status}: {unusable.words}",
+        http_status=raw.status,
+        request_id=request_id_of(document, raw),
+    )
+
+
+def request_id_of(document: Mapping[str, Any], raw: RawResponse) -> str | None:
     """From the headers; a listed completion carries it in its body."""
     return request_id(raw.headers) or safe_token(document.get("request_id"))
 
@@ -96,7 +100,8 @@ def _finish_reason(document: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _document(raw: RawResponse) -> Mapping[str, Any]:
+def document_of(raw: RawResponse) -> Mapping[str, Any]:
+    """The JSON object in ``raw``. Raises Unusable."""
     try:
         document = parse_json(raw.body)
     except ValueError:

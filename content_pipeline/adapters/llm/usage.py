@@ -1,4 +1,4 @@
-"""The tokens a completion reports, or nothing at all when the report cannot be right.
+"""The tokens a paid answer reports, or nothing at all when the report cannot be right.
 
 What belongs here: the checks that keep a wrong report from becoming a cost of zero. Dollars are
 ``prices``'s.
@@ -34,6 +34,15 @@ def reported_usage(document: Mapping[str, object]) -> Usage | None:
         )
     except ValueError:
         return None
+
+
+def reported_embedding_usage(document: Mapping[str, object]) -> Usage | None:
+    """The usage in an answer of embeddings, which have no output; None as above."""
+    usage = document.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    sent = max(_count(usage.get("prompt_tokens")) or 0, _count(usage.get("total_tokens")) or 0)
+    return Usage(input_tokens=sent, output_tokens=0) if sent else None
 
 
 def _all_output(sent: int, received: int, usage: Mapping[str, object]) -> int:

@@ -112,7 +112,7 @@ def test_git_outlives_a_worker_that_is_killed_and_keeps_the_lock(tmp_path: Path)
         "folder = Path(sys.argv[1])\n"
         "lock = os.open(folder / 'lock', os.O_RDWR | os.O_CREAT)\n"
         "git = a_git(folder, f'echo go > {folder}/started; read line < {folder}/go; '\n"
-        "            f'test -e /dev/fd/{lock} && echo yes > {folder}/held || echo no > {folder}/held')\n"
+        "            f'(test -e /dev/fd/{lock} && echo yes || echo no) > {folder}/held')\n"
         "git.run('push', held=[lock])\n"
     )
     os.mkfifo(tmp_path / "go")

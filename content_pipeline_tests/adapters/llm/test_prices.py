@@ -99,6 +99,35 @@ def test_a_model_without_a_price_is_refused_with_a_way_out(model: str, words: st
         assert "site's file" in str(caught.value)
 
 
+EMBEDDINGS = [
+    # 0.02, 0.13 and 0.10 for a million tokens in; there are none out
+    ("openai", "text-embedding-3-small", "0.00002"),
+    ("openai", "text-embedding-3-large", "0.00013"),
+    ("azure", "text-embedding-3-small", "0.00002"),
+]
+
+
+@pytest.mark.parametrize(("provider", "model", "dollars"), EMBEDDINGS)
+def test_what_writes_nothing_needs_no_price_of_writing(
+    provider: str, model: str, dollars: str
+) -> None:
+    prices = GenaiPrices(provider=provider, now=now)
+    assert prices.cost(model, Usage(input_tokens=1000, output_tokens=0)) == Decimal(dollars)
+    with pytest.raises(UnknownPrice, match="lists no price of tokens"):
+        prices.cost(model, Usage(input_tokens=1000, output_tokens=1))
+
+
+@pytest.mark.parametrize("model", ["text-embedding-9", "moderation", "whisper-1", ""])
+def test_an_embedding_without_a_price_is_never_free(model: str) -> None:
+    with pytest.raises(UnknownPrice, match="site's file"):
+        PRICES.cost(model, Usage(input_tokens=1000, output_tokens=0))
+
+
+def test_a_misspelt_embedding_is_answered_with_those_that_have_a_price() -> None:
+    with pytest.raises(UnknownPrice, match="text-embedding-3-small"):
+        PRICES.cost("text-embeding-3-small", Usage(input_tokens=1, output_tokens=0))
+
+
 def test_a_listed_price_of_zero_is_no_price() -> None:
     openrouter = GenaiPrices(provider="openrouter", now=now)
     with pytest.raises(UnknownPrice, match="lists no price"):

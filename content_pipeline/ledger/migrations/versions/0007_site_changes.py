@@ -6,7 +6,7 @@ A page job may now leave ``published`` again: to be put back on the site, or tak
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0012"
+revision = "0007"
 down_revision = "0006"
 branch_labels = None
 depends_on = None
