@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from content_pipeline.core.chain import Chain
+from content_pipeline.core.cms_settings import CMS_MODELS
 from content_pipeline.core.errors import SiteFileError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.site import SiteSettings
@@ -175,12 +176,12 @@ _NO_SECRETS = (
 
 def _first_error(error: ValidationError, lines: _Lines) -> SiteFileError:
     """One error at a time, in the order of the file, never with the offending value."""
-    located = [(("attributes", *item["loc"]), item) for item in error.errors(include_input=False)]
+    located = [(_in_file(item["loc"]), item) for item in error.errors(include_input=False)]
     located.sort(key=lambda pair: lines.lines.get(pair[0], 10**9))
     location, item = located[0]
     if item["type"] == "extra_forbidden":
         name = str(location[-1])
-        known = _field_names(SiteSettings, location[1:-1])
+        known = _field_names(SiteSettings, item["loc"][:-1])
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
         return lines.error(location, f"unknown key {name!r}; {hint}")
@@ -190,8 +191,17 @@ def _first_error(error: ValidationError, lines: _Lines) -> SiteFileError:
     return lines.error(location, message[0].lower() + message[1:])
 
 
+def _in_file(location: Location) -> Location:
+    """The place in the file of an error at ``location`` of the model, which names a CMS's kind."""
+    if location[:1] == ("cms",) and len(location) > 1:
+        return ("attributes", "cms", *location[2:])
+    return ("attributes", *location)
+
+
 def _field_names(model: type[BaseModel], location: Location) -> list[str]:
     """The keys that are known at ``location`` of the settings."""
+    if location[:1] == ("cms",):
+        return list(CMS_MODELS[str(location[1])].model_fields)
     parts = iter(location)
     for part in parts:
         declared = model.model_fields.get(str(part))

@@ -12,7 +12,6 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from content_pipeline.adapters.cms.folder_paths import page_file
-from content_pipeline.bootstrap import published_folder
 from content_pipeline.components.dagster_private import (
     CheckedMaterialization,
     checked_materializations,
@@ -26,6 +25,7 @@ from content_pipeline.components.page_metadata import (
     check_metadata,
     draft_metadata,
     page_metadata,
+    preview_metadata,
 )
 from content_pipeline.components.project import this_project
 from content_pipeline.components.site_assets import CHECKS, SiteAssets
@@ -35,6 +35,7 @@ from content_pipeline.core.states import NEXT, Stage
 from content_pipeline.ledger import drafts, jobs, reports
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.site_cms import published_folder
 
 RunContext = dg.OpExecutionContext | dg.AssetExecutionContext
 
@@ -93,18 +94,20 @@ class PageEvents:
             )
 
     def _metadata(self, connection: Connection, stage: Stage, seen: PageInRun) -> Metadata:
-        if stage is Stage.DRAFT:
+        if stage is Stage.ARTIFACT:
+            return artifact_metadata(seen, self._file_of(seen.page))
+        shows_text = self.assets.site.settings.article.preview
+        if stage is Stage.DRAFT and not shows_text:
             return draft_metadata(seen)
-        if stage is Stage.PAGE:
-            job = jobs.load(connection, seen.page.page_job_id)
-            return page_metadata(seen, drafts.load(connection, job))
-        return artifact_metadata(seen, self._file_of(seen.page))
+        article = drafts.load(connection, jobs.load(connection, seen.page.page_job_id))
+        known = draft_metadata(seen) if stage is Stage.DRAFT else page_metadata(seen, article)
+        return known | preview_metadata(article) if shows_text else known
 
     def _file_of(self, page: PageReport) -> Path | None:
-        site = self.assets.site
-        if site.settings.cms.kind != "folder" or page.path is None:
+        folder = published_folder(self.assets.site, this_project())
+        if folder is None or page.path is None:
             return None
-        return published_folder(site, this_project()) / page_file(page.path)
+        return folder / page_file(page.path)
 
 
 def evaluate_checks(

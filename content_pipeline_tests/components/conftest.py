@@ -31,6 +31,7 @@ from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Match, Rule
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running, stop_provider
+from content_pipeline.site_cms import published_folder
 from content_pipeline.site_files import Site, load_site
 from content_pipeline_tests.postgres.conftest import fastest_place
 
@@ -184,7 +185,9 @@ class TownSite:
 
     def writes(self) -> list[str]:
         """Lines that the folder wrote into its own log, one per page written."""
-        log = self.project.root / self.site.settings.cms.folder / ".content-pipeline" / "writes.log"
+        folder = published_folder(self.site, self.project)
+        assert folder is not None
+        log = folder / ".content-pipeline" / "writes.log"
         return log.read_text().splitlines() if log.exists() else []
 
 
@@ -259,6 +262,7 @@ def make_site(project: Project, instance: dg.DagsterInstance, ledger: Ledger) ->
         site = load_site(folder / "defs.yaml")
         with ledger.begin() as connection:
             connection.execute(text("DELETE FROM content_pipeline.routes"))
+            connection.execute(text("DELETE FROM content_pipeline.call_limits"))
         return TownSite(
             project=project,
             site=site,

@@ -3,11 +3,11 @@
 What belongs here: pure functions over response headers. Request headers are ``http``'s.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
+
+from content_pipeline.adapters.retry_after import announced_wait_s
 
 KEPT_HEADERS = frozenset(
     {
@@ -28,9 +28,6 @@ KEPT_PREFIX = "x-ratelimit-"
 
 KEPT_VALUE_LENGTH = 256
 """Characters of a header kept: the longest useful one is a date of 29."""
-
-MAX_RETRY_AFTER_S = 86_400.0
-"""No wait beyond a day is believed: the longest real limit is per day, 10**30 has been seen."""
 
 _TOKEN = re.compile(r"(?!sk-)[A-Za-z0-9][A-Za-z0-9_.:/+@-]{0,127}")
 """What an identifier looks like: no blanks, so no sentence; and never the start of a key."""
@@ -60,33 +57,7 @@ def request_id(headers: Mapping[str, str]) -> str | None:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds the other side asks to wait, at most a day; None when it says nothing usable.
-
-    Zero, negative, past, infinite and unreadable values are nothing usable: the caller's own
-    backoff is longer than any of them.
-    """
+    """Seconds the other side asks to wait, at most a day; None when it says nothing usable."""
     kept = kept_headers(headers)
-    seconds = _number(kept.get("retry-after-ms"), unit_s=0.001)
-    if seconds is None:
-        seconds = _number(kept.get("retry-after"), unit_s=1.0)
-    if seconds is None:
-        seconds = _until(kept.get("retry-after"), now)
-    if seconds is None or seconds <= 0:
-        return None
-    return min(seconds, MAX_RETRY_AFTER_S)
-
-
-def _number(value: str | None, *, unit_s: float) -> float | None:
-    try:
-        seconds = float(value or "") * unit_s
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) else None
-
-
-def _until(value: str | None, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(value or "")
-        return (moment - now).total_seconds()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None  # TypeError: a date without zone cannot be compared
+    milliseconds = announced_wait_s(kept.get("retry-after-ms"), now, unit_s=0.001)
+    return milliseconds or announced_wait_s(kept.get("retry-after"), now)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import httpx2
 
-from content_pipeline.adapters.llm.transport import DeadlineTransport
+from content_pipeline.adapters.deadline_transport import DeadlineTransport
 
 CONNECT_S = 10.0
 """Seconds for TCP and TLS together; nothing has been paid yet, so waiting longer buys nothing."""

@@ -42,7 +42,15 @@ class Account:
         """As ``/users/me`` tells them, of those about pages and posts."""
         names = ["read", "edit_posts", "publish_posts", "delete_posts", "upload_files"]
         if self.edits_pages:
-            verbs = ("edit", "publish", "delete", "edit_others", "edit_published", "delete_others")
+            verbs = (
+                "edit",
+                "publish",
+                "delete",
+                "edit_others",
+                "edit_published",
+                "delete_others",
+                "delete_published",
+            )
             names += [f"{verb}_pages" for verb in verbs]
             names += ["edit_private_pages", "read_private_pages", "unfiltered_html"]
         return dict.fromkeys([*names, self.role.value], True)

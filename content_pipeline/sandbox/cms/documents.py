@@ -60,7 +60,8 @@ def page_document(
     if for_editing:
         document["password"] = ""
         document["content"]["block_version"] = 0
-        document["permalink_template"] = f"{home}/%pagename%/"
+        above = store.path_of(page).rstrip("/").rpartition("/")[0]
+        document["permalink_template"] = f"{home}{above}/%pagename%/"
         document["generated_slug"] = sanitised_slug(html.unescape(page.title))
     return document
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from content_pipeline.adapters.llm.headers import (
-    MAX_RETRY_AFTER_S,
     kept_headers,
     request_id,
     retry_after_s,
     safe_token,
 )
+from content_pipeline.adapters.retry_after import MAX_RETRY_AFTER_S
 from content_pipeline_tests.adapters.llm.samples import NOW
 
 WAITS = [

@@ -1,0 +1,112 @@
+"""From a site's settings to its CMS: which adapter a kind means, and with which account.
+
+What belongs here: one opener per kind of CMS, and what can be said of a CMS without asking it. The
+adapters themselves know neither files nor the environment.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from content_pipeline.adapters.cms.folder import FolderCMS
+from content_pipeline.adapters.hooks.index_page import IndexPage
+from content_pipeline.adapters.hooks.sitemap import SitemapFile
+from content_pipeline.config import Project, environment
+from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms_settings import (
+    FolderCMSSettings,
+    WordPressCMSSettings,
+    checked_url,
+)
+from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.identity import digest
+from content_pipeline.core.ports import SiteHook
+from content_pipeline.site_files import Site
+
+Clock = Callable[[], datetime]
+
+Opened = tuple[CMS, tuple[SiteHook, ...]]
+"""A site's CMS, and what is told after pages of it were proved."""
+
+
+def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
+    """The CMS of ``site`` and its hooks. Raises ConfigurationError for what is not set."""
+    settings = site.settings.cms
+    match settings:
+        case FolderCMSSettings():
+            return _folder_site(site, project.root / settings.folder, clock)
+        case WordPressCMSSettings():
+            return _wordpress(site, settings, clock), ()
+
+
+def cms_route(site: Site) -> str:
+    """The site's account at its CMS: a new password is a new one, with a clean slate."""
+    settings, variables = site.settings.cms, environment()
+    match settings:
+        case FolderCMSSettings():
+            return f"{settings.kind}:{site.settings.site}"
+        case WordPressCMSSettings():
+            names = (settings.url_env, settings.user_env, settings.password_env)
+            account = digest(settings.url, *(variables.get(name, "") for name in names))
+            return f"{settings.kind}:{account[:8]}"
+
+
+def published_folder(site: Site, project: Project) -> Path | None:
+    """Where the site's pages are written as files; None when they are not."""
+    settings = site.settings.cms
+    return project.root / settings.folder if isinstance(settings, FolderCMSSettings) else None
+
+
+def where_to_look(site: Site, project: Project) -> str:
+    """What a person opens to see the site."""
+    folder = published_folder(site, project)
+    return site.settings.base_url + "/" if folder is None else str(folder / "index.html")
+
+
+def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
+    cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
+    return cms, (SitemapFile(root), IndexPage(root))
+
+
+def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.wordpress import WordPressCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.wordpress_pages import PageForm
+    from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
+
+    url = _address(site, settings.url, settings.url_env)
+    rest = WordPressREST(
+        url,
+        user=_variable(site, settings.user_env, "the user for WordPress"),
+        password=_variable(site, settings.password_env, "the user's application password"),
+        content_type=settings.content_type,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+    )
+    form = PageForm(
+        base_url=site.settings.base_url,
+        home_path=urlsplit(url).path,
+        description_in=settings.meta_description,
+        json_ld=settings.json_ld,
+    )
+    return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
+
+
+def _variable(site: Site, name: str, what: str) -> str:
+    """What the environment variable ``name`` holds."""
+    value = environment().get(name, "").strip()
+    if not value:
+        raise ConfigurationError(
+            f"{site.file}: {what} is missing; set it in the environment variable {name}"
+        )
+    return value
+
+
+def _address(site: Site, url: str | None, url_env: str) -> str:
+    """Where a CMS is reached: as the site's file says, else as the environment does."""
+    if url is not None:
+        return url
+    try:
+        return checked_url(_variable(site, url_env, "the address of the CMS"))
+    except ValueError as error:
+        raise ConfigurationError(f"{site.file}: environment variable {url_env}: {error}") from None

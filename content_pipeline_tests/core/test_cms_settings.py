@@ -1,0 +1,88 @@
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from content_pipeline.core.cms_settings import (
+    CMS_MODELS,
+    CMSSettings,
+    FolderCMSSettings,
+    WordPressCMSSettings,
+    checked_url,
+)
+
+SETTINGS: TypeAdapter[Any] = TypeAdapter(CMSSettings)
+
+
+def refusal(document: object) -> str:
+    with pytest.raises(ValidationError) as caught:
+        SETTINGS.validate_python(document)
+    (error,) = caught.value.errors()
+    return error["msg"]
+
+
+def test_a_cms_without_a_kind_is_a_folder() -> None:
+    assert SETTINGS.validate_python({"folder": "public"}) == FolderCMSSettings(folder="public")
+
+
+def test_the_kind_says_which_settings_are_meant() -> None:
+    found = SETTINGS.validate_python({"kind": "wordpress", "url": "https://www.example.com/blog/"})
+    assert found == WordPressCMSSettings(kind="wordpress", url="https://www.example.com/blog")
+
+
+def test_settings_that_were_read_already_are_taken_as_they_are() -> None:
+    settings = WordPressCMSSettings(kind="wordpress")
+    assert SETTINGS.validate_python(settings) == settings
+
+
+@pytest.mark.parametrize("kind", ["wordpres", "", 3, None])
+def test_an_unknown_kind_is_refused_with_the_known_ones(kind: object) -> None:
+    message = refusal({"kind": kind})
+    assert message == f"`cms.kind` must be one of: {', '.join(CMS_MODELS)}"
+
+
+def test_every_kind_is_known_by_the_name_its_model_gives_it() -> None:
+    for kind, model in CMS_MODELS.items():
+        assert kind in str(model.model_fields["kind"].annotation)
+
+
+def test_a_setting_of_another_kind_is_refused() -> None:
+    assert "Extra inputs" in refusal({"kind": "wordpress", "folder": "public"})
+
+
+@pytest.mark.parametrize("name", ["url_env", "user_env", "password_env"])
+def test_a_credential_in_the_place_of_a_variables_name_is_not_repeated(name: str) -> None:
+    message = refusal({"kind": "wordpress", name: "abcd efgh ijkl mnop"})
+    assert "name an environment variable" in message
+    assert "abcd" not in message
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("www.example.com", "absolute http(s) URL"),
+        ("ftp://example.com", "absolute http(s) URL"),
+        ("https://", "absolute http(s) URL"),
+        ("https://admin:secret@example.com", "no credentials"),
+        ("https://example.com/?rest_route=/", "no credentials, query"),
+        ("https://example.com/#a", "query or fragment"),
+        ("https://zürich.example", "percent-encoded"),
+        ("https://example.com/a b", "percent-encoded"),
+        ("https://example.com:0", "port 1 to 65535"),
+    ],
+)
+def test_an_address_that_cannot_be_one_is_refused(url: str, message: str) -> None:
+    found = refusal({"kind": "wordpress", "url": url})
+    assert message in found
+    assert "secret" not in found
+
+
+@pytest.mark.parametrize("url", ["https://example.com///", "https://example.com"])
+def test_an_address_ends_without_a_slash(url: str) -> None:
+    assert checked_url(url) == "https://example.com"
+
+
+@pytest.mark.parametrize("deadline_s", [0, -1, 601, float("nan")])
+def test_a_request_must_end(deadline_s: float) -> None:
+    with pytest.raises(ValidationError):
+        SETTINGS.validate_python({"kind": "wordpress", "deadline_s": deadline_s})
