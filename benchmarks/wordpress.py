@@ -1,4 +1,4 @@
-"""``wordpress``: what a real WordPress holds after every answer was lost and publishers were killed.
+"""``wordpress``: what a real WordPress holds after lost answers and killed publishers.
 
 What belongs here: the rounds of the tests with many pages, and a first publish without faults, in
 seconds and requests. The count comes from WordPress's own database.
