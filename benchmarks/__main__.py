@@ -8,13 +8,16 @@ from types import FrameType
 
 from rich.console import Console
 
+from benchmarks.cap import bench_cap
 from benchmarks.fresh import bench_fresh
+from benchmarks.hidden_limit import HIDDEN_LIMIT, bench_hidden_limit
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.rerun import bench_rerun
+from benchmarks.waiting import bench_waiting
 from benchmarks.wordpress import bench_wordpress
 
-NAMES = ("lane", "ledger", "rerun", "wordpress")
+NAMES = ("cap", "lane", "ledger", "limit", "rerun", "waiting", "wordpress")
 
 
 def main() -> None:
@@ -23,6 +26,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
     parser.add_argument("--pages", type=int, default=240, help="topics of the example (240)")
     parser.add_argument("--rounds", type=int, default=3, help="of lane and ledger (3)")
+    parser.add_argument(
+        "--limit", type=int, default=HIDDEN_LIMIT, help=f"calls the provider takes ({HIDDEN_LIMIT})"
+    )
     parser.add_argument("--faulty-pages", type=int, default=50, help="of wordpress, per fault (50)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
@@ -38,12 +44,18 @@ def main() -> None:
 
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
+    if "cap" in names:
+        bench_cap(console)
     if "ledger" in names:
         bench_ledger(console, pages=asked.pages, rounds=asked.rounds)
     if "lane" in names:
         bench_lane(console, pages=asked.pages, rounds=asked.rounds)
+    if "limit" in names:
+        bench_hidden_limit(console, hidden_limit=asked.limit)
     if "rerun" in names:
         bench_rerun(console, pages=asked.pages)
+    if "waiting" in names:
+        bench_waiting(console)
     if "wordpress" in names:
         bench_wordpress(console, pages=asked.faulty_pages)
     if asked.fresh:

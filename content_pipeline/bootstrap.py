@@ -20,9 +20,10 @@ from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
-from content_pipeline.ledger import migrate
+from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
+from content_pipeline.ledger.spend import Caps
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
@@ -62,7 +63,8 @@ def open_site(
     """Everything that work on ``site`` needs. ``purpose`` names the process in the records.
 
     Starts the sandbox provider when the site uses it. Raises ConfigurationError for a missing key
-    and UnknownPrice for a model without a price, before anything is spent.
+    or a cap that no call could ever keep, and UnknownPrice for a model without a price, before
+    anything is spent.
     """
     settings = site.settings
     profile = provider_profile(settings.generation.provider)
@@ -70,6 +72,7 @@ def open_site(
     for step in site.chain.steps:
         written = 0 if step.role is StepRole.EMBEDDING else 1
         prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
+    _refuse_hopeless_caps(site, prices)
     cms, hooks = open_cms(site, project, clock=utc_now)
     model, embeddings = _models(site, project, profile)
     return SiteRuntime(
@@ -129,6 +132,29 @@ def _prices(site: Site, profile: ProviderProfile) -> PriceList:
     return GenaiPrices(provider=profile.price_provider, now=utc_now, overrides=overrides)
 
 
+def _refuse_hopeless_caps(site: Site, prices: PriceList) -> None:
+    """Refuse a cap below the price of the longest output alone: under it no page is ever made."""
+    budgets = site.settings.budgets
+    caps = {"page_usd": budgets.page_usd, "site_day_usd": budgets.site_day_usd}
+    for step in site.chain.steps:
+        written = 0 if step.role is StepRole.EMBEDDING else step.max_output_tokens
+        least = Usage(input_tokens=1, output_tokens=written)
+        usd = prices.cost(step.model, least)
+        for name, cap in caps.items():
+            if usd > cap:
+                raise ConfigurationError(
+                    f"{site.file}: budgets.{name} is ${cap:f}, and one call of step {step.name!r} "
+                    f"could cost ${usd:f} for its max_output_tokens ({step.max_output_tokens:,}) "
+                    f"alone, so no page could ever be made; raise budgets.{name} or lower "
+                    "max_output_tokens"
+                )
+
+
+def caps_of(site: Site) -> Caps:
+    """The dollars that the site's calls must not pass."""
+    return spend.caps_of(site.settings.budgets, day_budget_usd())
+
+
 def _models(
     site: Site, project: Project, profile: ProviderProfile
 ) -> tuple[LanguageModel, EmbeddingModel]:
@@ -142,6 +168,7 @@ def _models(
             ProviderSettings(
                 latency_median_s=generation.sandbox.latency_median_s,
                 latency_sigma=generation.sandbox.latency_sigma,
+                most_at_once=generation.sandbox.most_at_once,
                 seed=generation.sandbox.seed,
             ),
         )

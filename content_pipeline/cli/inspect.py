@@ -21,7 +21,7 @@ from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
-from content_pipeline.ledger import overview, reports, routes, spend
+from content_pipeline.ledger import call_limits, overview, reports, routes, spend
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
 
@@ -85,8 +85,9 @@ def _add_routes(table: Table, connection: Connection, site: Site) -> None:
         if stand is not None and stand.is_closed:
             until = when(stand.paused_until) if stand.paused_until else "a person resumes it"
             table.add_row(f"{route} closed until", f"{until}: {escape(stand.reason or '')}")
-        elif stand is not None and stand.call_limit < stand.most_calls:
-            table.add_row(f"{route} calls at once", f"{stand.call_limit} of {stand.most_calls}")
+        calls = call_limits.read(connection, route)
+        if calls is not None and calls.limit < calls.most:
+            table.add_row(f"{route} calls at once", f"{calls.limit} of {calls.most}")
 
 
 @click.command()

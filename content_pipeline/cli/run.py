@@ -21,7 +21,7 @@ from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
 from content_pipeline.ledger import overview, reports, routes
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.ledger.intake import Intake
+from content_pipeline.ledger.intake import Intake, topic_keys
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.routes import RouteReport
 from content_pipeline.operations.announce import announce
@@ -61,8 +61,8 @@ def _work(
     runtime: SiteRuntime, project: Project, site: Site, intake: Intake, *, quiet: bool
 ) -> RunSummary:
     keys = intake.topic_keys
-    already_published = _published(runtime.ledger, site.settings.site, keys)
-    selection = Selection(site=site.settings.site, topics=keys)
+    selection = _selection(runtime.ledger, site.settings.site, keys)
+    already_published = _published(runtime.ledger, selection)
     console = plain_console(stderr=True)
     with _interruptible() as stop, _progress(console, quiet=quiet) as progress:
         done = set(already_published)
@@ -71,16 +71,16 @@ def _work(
             if settled.state in FINAL:
                 done.add(settled.topic_key)
                 progress.update(task, completed=len(done))
-    announced = announce(runtime)
+    announced = announce(runtime, even_given_up=True)
     with runtime.ledger.begin() as connection:
         found = overview.site_status(connection, site.settings.site)
         return RunSummary(
             site=site.settings,
-            pages=tuple(reports.page_reports(connection, site.settings.site, keys)),
+            pages=tuple(reports.page_reports(connection, selection.site, selection.topics)),
             reused=frozenset(already_published),
             rejected_rows=found.rejected_rows,
             work=overview.work_of(connection, runtime.worker),
-            announced=tuple(announced),
+            announced=announced,
             untold=found.pending_announcements,
             closed_routes=_closed_routes(connection, runtime),
             look_at=where_to_look(site, project),
@@ -93,9 +93,20 @@ def _closed_routes(connection: Connection, runtime: SiteRuntime) -> tuple[RouteR
     return tuple(stand for stand in stands if stand is not None and stand.is_closed)
 
 
-def _published(ledger: Ledger, site: str, keys: tuple[str, ...]) -> set[str]:
+def _selection(ledger: Ledger, site: str, keys: tuple[str, ...]) -> Selection:
+    """What the table names; topics that have left it are not worked on.
+
+    Without the keys where they are all that the site has: naming 20,000 of them made a claim take
+    18 ms instead of 1, and each page is claimed.
+    """
     with ledger.begin() as connection:
-        pages = reports.page_reports(connection, site, keys)
+        is_all = set(topic_keys(connection, site)) <= set(keys)
+    return Selection(site=site, topics=None if is_all else keys)
+
+
+def _published(ledger: Ledger, selection: Selection) -> set[str]:
+    with ledger.begin() as connection:
+        pages = reports.page_reports(connection, selection.site, selection.topics)
     return {page.topic_key for page in pages if page.state is PageJobState.PUBLISHED}
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping
 
 from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.core.failures import EXPLANATIONS
-from content_pipeline.core.states import NEXT, PageJobState, public_status
+from content_pipeline.core.states import NEXT, WORKABLE, PageJobState, public_status
 from content_pipeline.ledger import cancellations, input_fixes, rejections, reports
 from content_pipeline.ledger.cancellations import CancelWish
 from content_pipeline.ledger.input_fixes import InputFix
@@ -47,6 +47,8 @@ def _facts(site: str, page: PageReport, wish: CancelWish | None) -> Table:
         table.add_row("cancel asked for", escape(f"{when(wish.at)} by {wish.by}: {wish.reason}"))
     if page.state is PageJobState.FAILED_RETRYABLE or "uncertain" in page.state:
         table.add_row("not before", when(page.next_attempt_at))
+    if page.state in WORKABLE:
+        table.add_row("not tried again after", when(page.deadline_at))
     table.add_row("path", page.path or "none: the row cannot become a page")
     table.add_row("url", page.remote_url or "not published")
     table.add_row("live revision", str(page.published_revision or "none"))
@@ -67,12 +69,13 @@ def _uncertain_part(usd: Decimal) -> str:
 
 def _attempts(page: PageReport) -> Table:
     table = plain_table(
-        "Attempts", "kind", "no", "state", "class", "tokens", "dollars", "s", "at", "note"
+        "Attempts", "kind", "step", "no", "state", "class", "tokens", "dollars", "s", "at", "note"
     )
     for item in page.attempts:
         note = item.failure_message or ("recovered by asking" if item.recovered else "")
         table.add_row(
             item.kind,
+            item.step,
             str(item.number),
             item.state,
             item.failure_class or "",

@@ -1,6 +1,7 @@
 """The table that ends a run: what became of every page, what it cost, where to look."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from content_pipeline.core.failures import EXPLANATIONS, Failure
+from content_pipeline.core.ports import Announcement
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
 from content_pipeline.ledger.overview import Work
@@ -31,7 +33,8 @@ class RunSummary:
     """Topics whose page was already published as wanted."""
     rejected_rows: tuple[str, ...]
     work: Work
-    announced: tuple[tuple[str, Failure | str], ...]
+    announced: Mapping[str, Announcement | Failure]
+    """By kind of hook what this run's telling came to."""
     untold: int
     """Announcements that still wait, also of earlier runs."""
     closed_routes: tuple[RouteReport, ...]
@@ -72,7 +75,7 @@ class RunSummary:
     @property
     def all_settled(self) -> bool:
         """Whether every row of the table is a published page and everybody was told."""
-        told = not any(isinstance(outcome, Failure) for _, outcome in self.announced)
+        told = not any(isinstance(outcome, Failure) for outcome in self.announced.values())
         open_pages = self.failed or self.uncertain or self.waiting or self.rejected_rows
         return told and not self.untold and not open_pages
 
@@ -97,8 +100,8 @@ def print_summary(summary: RunSummary, console: Console) -> None:
     )
     table.add_row("dollars", f"${work.usd:,.4f}", _dollars(summary))
     table.add_section()
-    for kind, outcome in summary.announced:
-        told = f"failed: {outcome.message}" if isinstance(outcome, Failure) else outcome
+    for kind, outcome in summary.announced.items():
+        told = f"failed: {outcome.message}" if isinstance(outcome, Failure) else outcome.location
         table.add_row(kind.replace("_", " "), "", escape(told))
     if summary.untold:
         table.add_row(

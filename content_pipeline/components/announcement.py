@@ -3,33 +3,16 @@
 What belongs here: ``operations.announce`` with what each hook answered, as metadata.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import dagster as dg
 
 from content_pipeline.components.page_metadata import Metadata, table
 from content_pipeline.core.failures import Failure
-from content_pipeline.core.ports import Announcement, SiteHook, SiteListing
+from content_pipeline.core.ports import Announcement
 from content_pipeline.ledger import effects, intake, publications
 from content_pipeline.operations.announce import announce
 from content_pipeline.operations.runtime import SiteRuntime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listening:
-    """A hook whose answers are kept: ``announce`` returns no more than where to look."""
-
-    hook: SiteHook
-    answers: dict[str, Announcement]
-
-    @property
-    def kind(self) -> str:
-        return self.hook.kind
-
-    def announce(self, listing: SiteListing) -> Announcement:
-        answer = self.hook.announce(listing)
-        self.answers[self.kind] = answer
-        return answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +55,20 @@ def tell_hooks(runtime: SiteRuntime, *, even_if_unasked: bool = False) -> Told:
     Harmless to repeat. A hook that fails is told again later, or reported when it failed for good.
     """
     site = runtime.site
-    answers: dict[str, Announcement] = {}
-    hooks = tuple(_Listening(hook=hook, answers=answers) for hook in runtime.hooks)
     if even_if_unasked:
-        kinds = tuple(hook.kind for hook in hooks)
+        kinds = tuple(hook.kind for hook in runtime.hooks)
         with runtime.ledger.begin() as connection:
             if intake.topic_keys(connection, site.site):
                 effects.want_for_site(connection, site.site, kinds, site.owner)
-    outcomes = announce(replace(runtime, hooks=hooks))
+    outcomes = announce(runtime)
     with runtime.ledger.begin() as connection:
         urls = len(publications.listing(connection, site).pages)
     return Told(
         urls=urls,
-        answers=answers,
-        failures={kind: outcome for kind, outcome in outcomes if isinstance(outcome, Failure)},
+        answers={
+            kind: outcome for kind, outcome in outcomes.items() if isinstance(outcome, Announcement)
+        },
+        failures={
+            kind: outcome for kind, outcome in outcomes.items() if isinstance(outcome, Failure)
+        },
     )

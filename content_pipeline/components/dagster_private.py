@@ -18,13 +18,18 @@ from dagster._core.definitions.data_version import (
 )
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
-from dagster._core.storage.tags import PRIORITY_TAG, RETRY_ON_ASSET_OR_OP_FAILURE_TAG
+from dagster._core.storage.tags import (
+    MAX_RUNTIME_SECONDS_TAG,
+    PRIORITY_TAG,
+    RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
+)
 from dagster._serdes import ConfigurableClassData
 from dagster_postgres.storage import DagsterPostgresStorage
 from dagster_postgres.utils import create_pg_engine
 from sqlalchemy import Engine, QueuePool
 
 __all__ = [
+    "MAX_RUNTIME_SECONDS_TAG",
     "PRIORITY_TAG",
     "RETRY_ON_ASSET_OR_OP_FAILURE_TAG",
     "CheckedMaterialization",

@@ -8,8 +8,8 @@ this job; as a backfill they were 167.
 import dagster as dg
 from sqlalchemy import Connection
 
-from content_pipeline.bootstrap import model_route
-from content_pipeline.components.dagster_private import PRIORITY_TAG
+from content_pipeline.bootstrap import caps_of, model_route
+from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, PRIORITY_TAG
 from content_pipeline.components.interruption import interruptible
 from content_pipeline.components.page_work import end_run, work_on
 from content_pipeline.components.site_assets import SiteAssets
@@ -19,7 +19,7 @@ from content_pipeline.components.site_at_work import (
     site_at_work,
 )
 from content_pipeline.components.topics_asset import unregistered
-from content_pipeline.ledger import intake, leases, routes
+from content_pipeline.ledger import budget_waits, effects, intake, leases, routes
 from content_pipeline.ledger.leases import Outlook, Selection
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
@@ -71,7 +71,11 @@ def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
         name=f"{assets.name}_due_work",
         description="Goes on with every page of the site that is due now, whoever asked for it.",
         executor_def=dg.in_process_executor,
-        tags={RUN_TAG: assets.name, PRIORITY_TAG: PRIORITY},
+        tags={
+            RUN_TAG: assets.name,
+            PRIORITY_TAG: PRIORITY,
+            MAX_RUNTIME_SECONDS_TAG: assets.run_limit,
+        },
     )
     def due_work() -> None:
         work_on_due_pages()
@@ -80,7 +84,7 @@ def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
 
 
 def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefinition:
-    """Starts ``job`` when pages are due. Stopped until somebody wants work to start by itself."""
+    """Starts ``job`` when pages or announcements are due. Off until somebody switches it on."""
 
     @dg.sensor(
         name=f"{assets.name}_due_work_sensor",
@@ -88,30 +92,40 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
         minimum_interval_seconds=DUE_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description=(
-            "Starts the due work of the site: retries, settled uncertainties, and every page that "
-            "is wanted and not yet made. Spends money by itself, so it is off until switched on."
+            "Starts the due work of the site: retries, settled uncertainties, every page that is "
+            "wanted and not yet made, announcements. Spends money by itself, so it is off until "
+            "switched on."
         ),
     )
     def due_work_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         at_work = dg.RunsFilter(job_name=job.name, statuses=UNFINISHED)
         if context.instance.get_runs_count(at_work):
             return dg.SkipReason("A run is at it.")
+        settings = assets.site.settings
         with opened_ledger() as ledger, ledger.begin() as connection:
+            # A cap may have been raised since they began to wait.
+            everything = Selection(site=assets.name)
+            budget_waits.wake(connection, everything, caps_of(assets.site))
             outlook = _outlook(connection, assets.site)
-        if outlook.wait_s is None:
-            return dg.SkipReason("Every page is done, failed or stopped.")
-        if outlook.wait_s >= UNTIL_A_PERSON_ACTS_S:
-            return dg.SkipReason(
-                f"{outlook.unfinished} pages wait until a person has put an account in order; "
-                "see `content-pipeline status`."
-            )
-        if outlook.wait_s > 0:
-            return dg.SkipReason(
-                f"{outlook.unfinished} pages wait; the first is due in {outlook.wait_s:.0f} s."
-            )
-        return dg.RunRequest()
+            untold_s = effects.seconds_until_due(connection, assets.name, settings.lane.lease_s)
+        if 0 in (outlook.wait_s, untold_s):
+            return dg.RunRequest()
+        untold = "" if untold_s is None else f" An announcement is due in {untold_s:.0f} s."
+        return dg.SkipReason(_pages_wait(outlook) + untold)
 
     return due_work_sensor
+
+
+def _pages_wait(outlook: Outlook) -> str:
+    """Why no page of a site is due."""
+    if outlook.wait_s is None:
+        return "Every page is done, failed or stopped."
+    if outlook.wait_s >= UNTIL_A_PERSON_ACTS_S:
+        return (
+            f"{outlook.unfinished} pages wait until a person has put an account in order; "
+            "see `content-pipeline status`."
+        )
+    return f"{outlook.unfinished} pages wait; the first is due in {outlook.wait_s:.0f} s."
 
 
 def _outlook(connection: Connection, site: Site) -> Outlook:

@@ -25,6 +25,7 @@ from content_pipeline.components.page_metadata import (
     check_metadata,
     draft_metadata,
     page_metadata,
+    preview_metadata,
 )
 from content_pipeline.components.project import this_project
 from content_pipeline.components.site_assets import CHECKS, SiteAssets
@@ -93,12 +94,14 @@ class PageEvents:
             )
 
     def _metadata(self, connection: Connection, stage: Stage, seen: PageInRun) -> Metadata:
-        if stage is Stage.DRAFT:
+        if stage is Stage.ARTIFACT:
+            return artifact_metadata(seen, self._file_of(seen.page))
+        shows_text = self.assets.site.settings.article.preview
+        if stage is Stage.DRAFT and not shows_text:
             return draft_metadata(seen)
-        if stage is Stage.PAGE:
-            job = jobs.load(connection, seen.page.page_job_id)
-            return page_metadata(seen, drafts.load(connection, job))
-        return artifact_metadata(seen, self._file_of(seen.page))
+        article = drafts.load(connection, jobs.load(connection, seen.page.page_job_id))
+        known = draft_metadata(seen) if stage is Stage.DRAFT else page_metadata(seen, article)
+        return known | preview_metadata(article) if shows_text else known
 
     def _file_of(self, page: PageReport) -> Path | None:
         folder = published_folder(self.assets.site, this_project())

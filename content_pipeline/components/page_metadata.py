@@ -1,7 +1,8 @@
 """What Dagster shows of one page: a report of the ledger as metadata, one function per asset.
 
 What belongs here: choosing and typing the values, in the order people read them. Ids and hashes
-are text, because Dagster plots every number. Never a prompt or what a model wrote but its title.
+are text, because Dagster plots every number. Never a prompt, nor what a model wrote but its title
+and, where the site's owners want it, a preview.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ import dagster as dg
 
 from content_pipeline.core.article import Article
 from content_pipeline.core.failures import EXPLANATIONS
+from content_pipeline.core.preview import preview_of
 from content_pipeline.core.states import NEXT, PageJobState
 from content_pipeline.ledger.reports import AttemptReport, PageReport
 from content_pipeline.ledger.schema import AttemptKind, AttemptState
@@ -50,6 +52,11 @@ def page_metadata(seen: PageInRun, article: Article) -> Metadata:
         "sections": dg.MetadataValue.int(len(article.sections)),
     }
     return _head(seen) | measures | _identity(seen.page)
+
+
+def preview_metadata(article: Article) -> Metadata:
+    """The beginning of what the model wrote, for sites that show it."""
+    return {"preview": dg.MetadataValue.md(preview_of(article))}
 
 
 def artifact_metadata(seen: PageInRun, file: Path | None) -> Metadata:
@@ -142,6 +149,7 @@ def _identity(page: PageReport) -> Metadata:
 
 _LOG_COLUMNS = (
     ("kind", "string"),
+    ("step", "string"),
     ("number", "int"),
     ("state", "string"),
     ("error_class", "string"),
@@ -165,6 +173,7 @@ def _log(page: PageReport) -> Metadata:
 def _log_row(item: AttemptReport) -> dict[str, str | int | float]:
     return {
         "kind": item.kind.value,
+        "step": item.step,
         "number": item.number,
         "state": _state(item),
         "error_class": item.failure_class or "",
@@ -181,7 +190,7 @@ def _log_row(item: AttemptReport) -> dict[str, str | int | float]:
 
 def _timeline(page: PageReport) -> Metadata:
     """The attempts in few columns: Dagster shows a check's metadata in a narrow pane, by name."""
-    names = ("kind", "number", "state", "error_class", "usd", "started_at")
+    names = ("kind", "step", "number", "state", "error_class", "usd", "started_at")
     rows = [{name: _log_row(item)[name] for name in names} for item in page.attempts]
     columns = [column for column in _LOG_COLUMNS if column[0] in names]
     return {"timeline": table(columns, rows)} if rows else {}

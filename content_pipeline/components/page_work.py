@@ -4,10 +4,15 @@ What belongs here: what the partitioned assets and the job for due work have in 
 and which of the assets, is the caller's choice.
 """
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import dagster as dg
 
 from content_pipeline.components.announcement import Told, tell_hooks
 from content_pipeline.components.dagster_private import (
+    MAX_RUNTIME_SECONDS_TAG,
     RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
     version_tags,
 )
@@ -38,11 +43,12 @@ def work_on(
     """
     events = PageEvents(context=context, assets=assets, runtime=runtime, stages=selection.stages)
     rested: dict[str, None] = {}
-    for settled in advance(runtime, selection, stop=interruption.stop):
-        events.page_came_to_rest(settled.topic_key)
-        rested[settled.topic_key] = None
-        if at_most is not None and len(rested) >= at_most:
-            interruption.stop.set()
+    with _within_run_limit(context, assets, interruption):
+        for settled in advance(runtime, selection, stop=interruption.stop):
+            events.page_came_to_rest(settled.topic_key)
+            rested[settled.topic_key] = None
+            if at_most is not None and len(rested) >= at_most:
+                interruption.stop.set()
     wanted = list(rested) if selection.topics is None else list(selection.topics)
     with runtime.ledger.begin() as connection:
         pages = reports.page_reports(connection, assets.name, wanted)
@@ -65,6 +71,29 @@ def work_on(
         closed_routes=[stand for stand in stands if stand is not None and stand.is_closed],
         interrupted=interruption.requested,
     )
+
+
+@contextmanager
+def _within_run_limit(
+    context: RunContext, assets: SiteAssets, interruption: Interruption
+) -> Iterator[None]:
+    """Tell Dagster when to end the run, and begin no page that it could be ended with.
+
+    So only a run that hangs is ever ended: the others stop by themselves while there is time for
+    the pages at work. A run that somebody gave a limit of its own keeps it.
+    """
+    if MAX_RUNTIME_SECONDS_TAG not in context.run.tags:
+        limit = {MAX_RUNTIME_SECONDS_TAG: assets.run_limit}
+        context.instance.add_run_tags(context.run.run_id, limit)
+    lane = assets.site.settings.lane
+    timer = threading.Timer(lane.run_limit_s - lane.longest_hold_s, interruption.stop.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _announce(context: RunContext, assets: SiteAssets, runtime: SiteRuntime) -> Told:

@@ -78,6 +78,11 @@ class SiteAssets:
         """What is announced once pages are proved."""
         return dg.AssetKey([self.name, "sitemap"])
 
+    @property
+    def run_limit(self) -> str:
+        """After how many seconds a run on pages is ended, as Dagster's tag wants it."""
+        return f"{self.site.settings.lane.run_limit_s:g}"
+
     def key(self, stage: Stage) -> dg.AssetKey:
         """The partitioned asset of ``stage``."""
         return dg.AssetKey([self.name, stage.value])

@@ -4,11 +4,14 @@
     ├── ConfigurationError       a person must change a file, a flag or the environment
     │   ├── SiteFileError        ... in one site's YAML file: names file, line, key and the fix
     │   ├── TopicTableError      ... the table of topics cannot be read at all
-    │   └── UnknownPrice         ... the model has no price, so no worst case can be reserved
+    │   ├── UnknownPrice         ... the model has no price, so no worst case can be reserved
+    │   └── LockHeld             ... another process keeps a lock that it should give back
     ├── DatabaseUnavailable      PostgreSQL cannot be reached or started
     ├── CallFailed               an outward call brought no usable result; carries a Failure
     ├── LeaseLost                another worker owns the page now: stop, write nothing
     ├── BudgetExhausted          the reservation would pass a cap: do not call
+    │   ├── PageBudgetExhausted  ... of this page alone: waiting would not help
+    │   └── CapTooSmall          ... that is too small for this call at any time
     └── UnknownPage              a person asked for a page the ledger does not know
 
 What belongs here: classes only, no behaviour beyond carrying facts. A programming error (an
@@ -38,6 +41,10 @@ class UnknownPrice(ConfigurationError):
     """No price is known for the model, so no worst case can be reserved and nothing is sent."""
 
 
+class LockHeld(ConfigurationError):
+    """Another process does not give a lock back."""
+
+
 class DatabaseUnavailable(ContentPipelineError):
     """PostgreSQL cannot be reached or started."""
 
@@ -56,6 +63,14 @@ class LeaseLost(ContentPipelineError):
 
 class BudgetExhausted(ContentPipelineError):
     """Reserving the worst case of the next call would pass a cap; the call is not made."""
+
+
+class PageBudgetExhausted(BudgetExhausted):
+    """This page job's own cap is used up: waiting would not help."""
+
+
+class CapTooSmall(BudgetExhausted):
+    """The call could cost more than a whole day's cap: no new day would ever allow it."""
 
 
 class UnknownPage(ContentPipelineError):

@@ -19,6 +19,7 @@ from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
 from content_pipeline.core.settings import VariableName
+from content_pipeline.core.time_limits import why_out_of_order
 from content_pipeline.core.validation import ArticleRules
 from content_pipeline.core.vectors import MOST_NUMBERS
 
@@ -41,6 +42,11 @@ and what can be nobody's sitemap.xml. Refused here, or every page would be paid 
 def _worth_another_try(
     value: dict[FailureClass, RetryPolicy],
 ) -> dict[FailureClass, RetryPolicy]:
+    if FailureClass.BUDGET in value:
+        raise ValueError(
+            "budget has no policy: nothing was tried, and the page waits for a new day or a "
+            "higher cap until lane.page_deadline_s"
+        )
     for failure_class in sorted(value.keys() & TRIED_ONCE):
         if value[failure_class].attempts > 1:
             raise ValueError(
@@ -132,6 +138,9 @@ class ArticleSettings(_Settings):
         int,
         Field(ge=0, le=1, description="more drafts to pay for, with the findings, after a bad one"),
     ] = 0
+    preview: Annotated[
+        bool, Field(description="show the beginning of each draft and page in Dagster")
+    ] = False
 
     @model_validator(mode="after")
     def _known_facts(self) -> Self:
@@ -206,6 +215,9 @@ class SandboxSettings(_Settings):
 
     latency_median_s: Annotated[float, Field(ge=0, le=60)] = 0.05
     latency_sigma: Annotated[float, Field(ge=0, le=3)] = 0.5
+    most_at_once: Annotated[
+        int, Field(ge=0, description="calls generated at once, more are rejected; 0: any number")
+    ] = 0
     seed: int = 1
 
 
@@ -279,6 +291,17 @@ class LaneSettings(_Settings):
     publish_quiet_s: Annotated[
         float, Field(ge=0, le=3600, description="longer than the CMS's longest request")
     ] = 60
+    longest_hold_s: Annotated[
+        float,
+        Field(gt=0, le=86_400, description="a worker whose page makes no move so long loses it"),
+    ] = 600
+    run_limit_s: Annotated[
+        float, Field(gt=0, le=7 * 86_400, description="a Dagster run on pages is ended after this")
+    ] = 1800
+    page_deadline_s: Annotated[
+        float,
+        Field(gt=0, le=366 * 86_400, description="nothing is tried again so long after the wish"),
+    ] = 14 * 86_400  # two weeks: a service may ask for the longest wait of a site file and more
 
 
 class SiteSettings(_Settings):
@@ -308,6 +331,22 @@ class SiteSettings(_Settings):
                 "article.rules.max_similarity compares pages by their vectors; add a step with "
                 "`output: embedding` to generation.steps"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_in_order(self) -> Self:
+        generation, lane = self.generation, self.lane
+        why = why_out_of_order(
+            deadline_s=generation.deadline_s,
+            answer_slack_s=generation.answer_slack_s,
+            lease_s=lane.lease_s,
+            patience_s=lane.patience_s,
+            longest_hold_s=lane.longest_hold_s,
+            run_limit_s=lane.run_limit_s,
+            page_deadline_s=lane.page_deadline_s,
+        )
+        if why is not None:
+            raise ValueError(why)
         return self
 
     @field_validator("base_url")

@@ -81,9 +81,7 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     # waiting, and going on at the last checkpoint
     (_S.RESERVED, _S.QUEUED): "the provider may not be called now; the reservation is given back",
     (_S.QUEUED, _S.FAILED_RETRYABLE): "a cap does not allow the call yet",
-    (_S.RESERVED, _S.FAILED_RETRYABLE): "the call could not be prepared",
     (_S.GENERATING, _S.FAILED_RETRYABLE): "the provider failed in a way worth another try",
-    (_S.READY_TO_PUBLISH, _S.FAILED_RETRYABLE): "the publish could not be prepared",
     (_S.PUBLISHING, _S.FAILED_RETRYABLE): "the CMS failed before anything was written",
     (_S.FAILED_RETRYABLE, _S.QUEUED): "the wait is over; there is no draft yet",
     (_S.FAILED_RETRYABLE, _S.READY_TO_PUBLISH): "the wait is over; the draft is kept",
@@ -104,11 +102,11 @@ MOVES: dict[tuple[PageJobState, PageJobState], str] = {
     (_S.PUBLISHING, _S.FAILED_TERMINAL): "the CMS refuses for good, or somebody changed the page",
     (_S.PUBLISH_UNCERTAIN, _S.FAILED_TERMINAL): "the CMS's word stays unclear",
     # failed too often in one way
-    (_S.QUEUED, _S.DEAD_LETTERED): "the tries or the money for this page job are used up",
-    (_S.GENERATING, _S.DEAD_LETTERED): "the tries are used up",
-    (_S.GENERATION_UNCERTAIN, _S.DEAD_LETTERED): "the paid tries are used up",
+    (_S.QUEUED, _S.DEAD_LETTERED): "the money or the time for this page job is used up",
+    (_S.GENERATING, _S.DEAD_LETTERED): "the tries or the time for them are used up",
+    (_S.GENERATION_UNCERTAIN, _S.DEAD_LETTERED): "the paid tries or the time for them are used up",
     (_S.VALIDATING, _S.DEAD_LETTERED): "the draft made with the findings breaks a rule as well",
-    (_S.PUBLISHING, _S.DEAD_LETTERED): "the tries are used up",
+    (_S.PUBLISHING, _S.DEAD_LETTERED): "the tries or the time for them are used up",
     # stopped by a person; never while a call is out, whose outcome must be known first
     (_S.QUEUED, _S.CANCELLED): "cancelled before anything was paid",
     (_S.RESERVED, _S.CANCELLED): "cancelled before the call",

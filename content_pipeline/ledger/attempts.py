@@ -251,25 +251,35 @@ def _reading_values(reading: Reading | None) -> dict[str, Any]:
     return values
 
 
-def failed_count(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedTries:
+    """Failed and uncertain tries of one class."""
+
+    count: int
+    since_s: float
+    """Seconds since the first of them failed; 0 without any."""
+
+
+def failed_tries(
     connection: Connection, job: PageJob, kind: AttemptKind, failure_class: FailureClass
-) -> int:
-    """Failed and uncertain tries of one class, in the job's epoch and its newest step."""
+) -> FailedTries:
+    """The tries of a class that failed in the job's epoch and its newest step."""
     newest_step = (
         select(attempts.c.step)
         .where(attempts.c.page_job_id == job.page_job_id, attempts.c.kind == kind)
         .order_by(attempts.c.number.desc())
         .limit(1)
     )
-    count: int = connection.execute(
-        select(func.count())
+    since = func.clock_timestamp() - func.min(attempts.c.finished_at)
+    row = connection.execute(
+        select(func.count().label("tries"), func.extract("epoch", since).label("since_s"))
         .select_from(attempts)
         .where(attempts.c.page_job_id == job.page_job_id, attempts.c.kind == kind)
         .where(attempts.c.step == newest_step.scalar_subquery())
         .where(attempts.c.epoch == job.epoch, attempts.c.failure_class == failure_class)
         .where(attempts.c.state.in_((AttemptState.FAILED, AttemptState.UNCERTAIN)))
-    ).scalar_one()
-    return count
+    ).one()
+    return FailedTries(count=row.tries, since_s=float(row.since_s or 0))
 
 
 def of_jobs(connection: Connection, page_job_ids: Iterable[str]) -> list[Row[Any]]:

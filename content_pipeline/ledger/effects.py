@@ -229,6 +229,43 @@ def seconds_until_stale(connection: Connection, site: str, stale_s: float) -> fl
     return None if seconds is None else max(0.0, float(seconds))
 
 
+def seconds_until_due(connection: Connection, site: str, stale_s: float) -> float | None:
+    """Until the site's next announcement can be taken, an interrupted one too; None: none waits."""
+    seconds: float | None = connection.execute(
+        select(
+            func.extract("epoch", func.min(effects.c.next_attempt_at) - func.clock_timestamp())
+        ).where(
+            effects.c.site == site,
+            effects.c.page_id.is_(None),
+            effects.c.state == EffectState.PENDING,
+        )
+    ).scalar_one()
+    waits = [seconds, seconds_until_stale(connection, site, stale_s)]
+    return min((max(0.0, float(wait)) for wait in waits if wait is not None), default=None)
+
+
+def given_up(connection: Connection, site: str) -> tuple[str, ...]:
+    """The kinds of hook whose latest announcement failed for good, in order."""
+    return tuple(connection.execute(_GIVEN_UP, {"of_site": site}).scalars())
+
+
+_LATER = effects.alias("later")
+_GIVEN_UP = (
+    select(effects.c.kind)
+    .where(effects.c.site == _SITE, effects.c.page_id.is_(None))
+    .where(effects.c.state == EffectState.FAILED)
+    .where(
+        ~exists().where(
+            _LATER.c.site == effects.c.site,
+            _LATER.c.kind == effects.c.kind,
+            _LATER.c.page_id.is_(None),
+            _LATER.c.requested_at > effects.c.requested_at,
+        )
+    )
+    .order_by(effects.c.kind)
+)
+
+
 def put_back(connection: Connection, key: str, failure: Failure, wait_s: float) -> None:
     """A site effect that failed waits again, or gives way to one that was asked for meanwhile."""
     try:

@@ -9,23 +9,28 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, or_, select
+from sqlalchemy import Connection, RowMapping, func, insert, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core import identity
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
-from content_pipeline.ledger import regenerations
-from content_pipeline.ledger.jobs import move_resting
-from content_pipeline.ledger.refused import Refused, refusal_of, refused_row
+from content_pipeline.ledger import deadlines, planner, regenerations, row_numbers
+from content_pipeline.ledger.refused import (
+    Refused,
+    note_rejected_rows,
+    refusal_of,
+    refused_row,
+)
+from content_pipeline.ledger.resting import move_resting
 from content_pipeline.ledger.retirement import retire_absent
 from content_pipeline.ledger.rollbacks import cause_of_refusal
 from content_pipeline.ledger.schema import (
     TopicStatus,
     page_jobs,
     pages,
-    rejected_rows,
+    seconds_from_now,
     sites,
     topics,
     transitions,
@@ -93,25 +98,25 @@ def take_in(
                 Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
             )
     if only is None:
-        _note_rejected_rows(connection, site, rejected)
+        note_rejected_rows(connection, site, rejected)
     else:
         accepted = [(number, topic) for number, topic in accepted if topic.key in only]
         refused = [item for item in refused if item.key in only]
     retired: tuple[str, ...] = ()
     if only is None:
+        present = {topic.key for _, topic in accepted} | {item.key for item in refused}
         retired = retire_absent(
-            connection,
-            site,
-            request.site.topics,
-            {topic.key for _, topic in accepted} | {item.key for item in refused},
-            worker=request.requested_by,
+            connection, site, request.site.topics, present, worker=request.requested_by
         )
     rolled_back = cause_of_refusal(connection, site, request.generation_version)
     wanted = 0 if rolled_back else _want(connection, request, accepted, known)
-    _refuse(connection, request, refused, known)
-    keys = [topic.key for _, topic in accepted] + [item.key for item in refused]
+    new_refusals = _refuse(connection, request, refused, known)
+    numbers = {topic.key: number for number, topic in accepted}
+    numbers |= {item.key: item.row_number for item in refused}
+    row_numbers.keep(connection, site, numbers, known)
+    planner.learn_of(connection, wanted + new_refusals)
     return Intake(
-        topic_keys=tuple(keys),
+        topic_keys=tuple(numbers),
         wanted=wanted,
         unchanged=len(accepted) - wanted,
         rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
@@ -135,6 +140,7 @@ def _one_at_a_time(connection: Connection, request: Request) -> None:
         "base_url": site.base_url,
         "owner": site.owner,
         "model_route": request.model_route,
+        "page_deadline_s": site.lane.page_deadline_s,
     }
     statement = upsert(sites).values(site=site.site, **declared)
     connection.execute(
@@ -151,6 +157,7 @@ def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
         select(
             topics.c.topic_key,
             topics.c.status,
+            topics.c.row_number,
             topics.c.current_job_id,
             pages.c.path,
             page_jobs.c.state,
@@ -165,25 +172,6 @@ def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
 def _path_owners(connection: Connection, site: str) -> dict[str, str]:
     rows = connection.execute(select(pages.c.path, pages.c.topic_key).where(pages.c.site == site))
     return {row.path: row.topic_key for row in rows}
-
-
-def _note_rejected_rows(connection: Connection, site: str, rejected: Sequence[RejectedRow]) -> None:
-    messages = {row.row_number: row.message for row in rejected if row.key is None}
-    known = connection.execute(
-        select(rejected_rows.c.row_number, rejected_rows.c.message).where(
-            rejected_rows.c.site == site
-        )
-    )
-    if messages == {row.row_number: row.message for row in known}:
-        return
-    connection.execute(delete(rejected_rows).where(rejected_rows.c.site == site))
-    for batch in _batches(
-        [
-            {"site": site, "row_number": number, "message": message}
-            for number, message in messages.items()
-        ]
-    ):
-        connection.execute(insert(rejected_rows), batch)
 
 
 def _want(
@@ -241,6 +229,7 @@ def _want(
     )
     created = _create_jobs(
         connection,
+        request,
         [
             _job_values(request, topic.key, job_id, topic.input_hash)
             | {
@@ -250,11 +239,11 @@ def _want(
             }
             for _, topic, job_id in changed
         ],
-        worker=request.requested_by,
     )
-    for _, _, job_id in changed:
-        if job_id not in created:
-            move_resting(connection, job_id, sources=_WANTED_AGAIN, worker=request.requested_by)
+    again = [job_id for _, _, job_id in changed if job_id not in created]
+    deadlines.renew(connection, again)
+    for job_id in again:
+        move_resting(connection, job_id, sources=_WANTED_AGAIN, worker=request.requested_by)
     return len(changed)
 
 
@@ -263,8 +252,8 @@ def _refuse(
     request: Request,
     refused: Sequence[Refused],
     known: Mapping[str, RowMapping],
-) -> None:
-    """Keep each refused topic as a failed page job that says why."""
+) -> int:
+    """Keep each refused topic as a failed page job that says why; how many are new."""
     site = request.site.site
     new: list[tuple[Refused, str, str]] = []
     for item in refused:
@@ -293,6 +282,7 @@ def _refuse(
     )
     _create_jobs(
         connection,
+        request,
         [
             _job_values(request, item.key, job_id, refusal_hash)
             | {
@@ -304,9 +294,9 @@ def _refuse(
             }
             for item, refusal_hash, job_id in new
         ],
-        worker=request.requested_by,
         finished=True,
     )
+    return len(new)
 
 
 def _job_values(request: Request, topic_key: str, job_id: str, input_hash: str) -> dict[str, Any]:
@@ -336,13 +326,14 @@ def _point_topics(connection: Connection, values: Sequence[dict[str, Any]]) -> N
 
 def _create_jobs(
     connection: Connection,
+    request: Request,
     values: Sequence[dict[str, Any]],
     *,
-    worker: str,
     finished: bool = False,
 ) -> frozenset[str]:
     """Insert the page jobs that do not exist, each with its first transition; their ids."""
-    inserting = upsert(page_jobs).on_conflict_do_nothing()
+    deadline_at = seconds_from_now(request.site.lane.page_deadline_s)
+    inserting = upsert(page_jobs).on_conflict_do_nothing().values(deadline_at=deadline_at)
     if finished:
         inserting = inserting.values(finished_at=func.now())
     statement = inserting.returning(page_jobs.c.page_job_id, page_jobs.c.state)
@@ -354,7 +345,7 @@ def _create_jobs(
                 "sequence": 1,
                 "to_state": row.state,
                 "why": "asked for",
-                "worker": worker,
+                "worker": request.requested_by,
             }
             for row in connection.execute(statement, batch)
         ]

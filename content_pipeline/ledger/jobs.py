@@ -4,7 +4,7 @@ What belongs here: the compare-and-swap that is the only way a state changes, wi
 append-only log. Which move to make is decided in ``operations``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.publishing import OFF_THE_SITE, Baseline
 from content_pipeline.core.states import FINAL, MOVES, PageJobState
-from content_pipeline.ledger import revisions, spend
+from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import (
     TopicStatus,
@@ -43,11 +43,6 @@ from content_pipeline.ledger.schema import (
 )
 
 _BEGINS_AN_EFFECT = frozenset({PageJobState.GENERATING, PageJobState.PUBLISHING})
-
-_LOST_CALL = Failure(
-    failure_class=FailureClass.UNCERTAIN,
-    message="an earlier paid call may have completed; the provider is asked before another is paid",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,80 +288,3 @@ def postpone(
         .values(values)
     )
     return load(connection, job.page_job_id)
-
-
-def move_resting(
-    connection: Connection,
-    page_job_id: str,
-    *,
-    sources: Sequence[PageJobState],
-    worker: str,
-    cause: str | None = None,
-    next_epoch: bool = False,
-) -> PageJobState | None:
-    """Wake a job that rests in one of ``sources``: at its draft when it has one, else queued.
-
-    A job whose newest paid call was lost is woken where that call is asked about, before another
-    one is paid. For jobs that no worker can hold (final states). ``cause``: what a person gave.
-    ``next_epoch`` gives it fresh tries. A job whose draft is not the newest revision of its page
-    gets a new revision with the same content: revisions only ever grow. Returns the new state, or
-    None when the job is in none of ``sources`` (any more).
-    """
-    row = connection.execute(
-        select(page_jobs)
-        .where(page_jobs.c.page_job_id == page_job_id, page_jobs.c.state.in_(sources))
-        .where(page_jobs.c.page_id.is_not(None))
-        .with_for_update()
-    ).one_or_none()
-    if row is None:
-        return None
-    source, to, revision = PageJobState(row.state), PageJobState.QUEUED, None
-    failure: Failure | None = None
-    if _came_from(connection, page_job_id, row.sequence) is PageJobState.WITHDRAWING and (
-        (source, PageJobState.WITHDRAWING) in MOVES
-    ):
-        to, revision = PageJobState.WITHDRAWING, row.revision
-    elif row.revision is not None:
-        to = PageJobState.GENERATED
-        revision = revisions.renew(connection, row.page_id, row.revision)
-    elif spend.has_lost_call(connection, page_job_id):
-        to, failure = PageJobState.GENERATION_UNCERTAIN, _LOST_CALL
-    connection.execute(
-        update(page_jobs)
-        .where(page_jobs.c.page_job_id == page_job_id)
-        .values(
-            state=to,
-            sequence=row.sequence + 1,
-            epoch=row.epoch + int(next_epoch),
-            revision=revision,
-            failure_class=failure.failure_class if failure else None,
-            failure_message=failure.message if failure else None,
-            cancel_requested_at=None,
-            cancel_requested_by=None,
-            cancel_reason=None,
-            finished_at=None,
-            next_attempt_at=func.clock_timestamp(),
-            updated_at=func.clock_timestamp(),
-        )
-    )
-    connection.execute(
-        insert(transitions).values(
-            page_job_id=page_job_id,
-            sequence=row.sequence + 1,
-            from_state=source,
-            to_state=to,
-            why=cause or MOVES[source, to],
-            worker=worker,
-        )
-    )
-    return to
-
-
-def _came_from(connection: Connection, page_job_id: str, sequence: int) -> PageJobState | None:
-    """The state that the job's move number ``sequence`` left."""
-    state: str | None = connection.execute(
-        select(transitions.c.from_state).where(
-            transitions.c.page_job_id == page_job_id, transitions.c.sequence == sequence
-        )
-    ).scalar_one()
-    return None if state is None else PageJobState(state)

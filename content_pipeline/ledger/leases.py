@@ -142,16 +142,30 @@ def claim_due(
 _RENEW = text(
     f"""
     UPDATE {SCHEMA}.leases SET expires_at = clock_timestamp() + make_interval(secs => :lease_s)
-    WHERE token = ANY(:tokens) AND expires_at > clock_timestamp() RETURNING token
+    WHERE token = ANY(:tokens) AND expires_at > clock_timestamp()
+      AND greatest(acquired_at, (
+              SELECT max(j.updated_at) FROM {SCHEMA}.page_jobs j
+              WHERE j.page_id = substr(leases.resource, 6) AND j.state IN ({_WORKABLE})
+          )) > clock_timestamp() - make_interval(secs => :longest_hold_s)
+    RETURNING token
     """  # noqa: S608 - only our own constants are put in
 )
 
 
-def renew(connection: Connection, held: Iterable[Lease], lease_s: float) -> frozenset[int]:
-    """Keep ``held`` for another ``lease_s`` seconds; the tokens still held are returned."""
-    tokens = [lease.token for lease in held]
-    rows = connection.execute(_RENEW, {"tokens": tokens, "lease_s": lease_s})
-    return frozenset(rows.scalars())
+def renew(
+    connection: Connection, held: Iterable[Lease], lease_s: float, *, longest_hold_s: float
+) -> frozenset[int]:
+    """Keep ``held`` for another ``lease_s`` seconds; the tokens that were kept are returned.
+
+    A page that has made no move for ``longest_hold_s`` seconds is kept no longer: whoever walks it
+    hangs, however well its heartbeat does, and another worker should have it.
+    """
+    values = {
+        "tokens": [lease.token for lease in held],
+        "lease_s": lease_s,
+        "longest_hold_s": longest_hold_s,
+    }
+    return frozenset(connection.execute(_RENEW, values).scalars())
 
 
 def release(connection: Connection, lease: Lease) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, RowMapping, func, select
 
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import effects as site_effects
 from content_pipeline.ledger.schema import (
     AttemptKind,
     EffectState,
@@ -38,6 +39,7 @@ class SiteStatus:
     next_attempt_at: datetime | None
     pending_announcements: int
     failed_announcements: int
+    """Hooks whose latest announcement failed for good."""
     rejected_rows: tuple[str, ...]
 
 
@@ -90,7 +92,7 @@ def site_status(connection: Connection, site: str) -> SiteStatus:
         next_attempt_at=times[1],
         pending_announcements=announcements.get(EffectState.PENDING, 0)
         + announcements.get(EffectState.IN_PROGRESS, 0),
-        failed_announcements=announcements.get(EffectState.FAILED, 0),
+        failed_announcements=len(site_effects.given_up(connection, site)),
         rejected_rows=tuple(rejected),
     )
 

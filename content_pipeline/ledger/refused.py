@@ -1,14 +1,18 @@
 """Refused topics: rows that must not be worked on as things stand, and why.
 
-What belongs here: the rules between a row and the pages that exist, and the value that carries a
-refusal. What is wrong with a row by itself is found in ``core.topics``.
+What belongs here: the rules between a row and the pages that exist, the value that carries a
+refusal, and the rows without a usable id, which no page job can carry. What is wrong with a row by
+itself is found in ``core.topics``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, insert, select
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.topics import RejectedRow, Topic
+from content_pipeline.ledger.schema import rejected_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +56,24 @@ def refusal_of(topic: Topic, known_path: str | None, owners: Mapping[str, str]) 
             ),
         )
     return None
+
+
+def note_rejected_rows(connection: Connection, site: str, rejected: Sequence[RejectedRow]) -> None:
+    """Remember the rows of this intake that have no usable id; those of the last one are gone."""
+    messages = {row.row_number: row.message for row in rejected if row.key is None}
+    known = connection.execute(
+        select(rejected_rows.c.row_number, rejected_rows.c.message).where(
+            rejected_rows.c.site == site
+        )
+    )
+    if messages == {row.row_number: row.message for row in known}:
+        return
+    connection.execute(delete(rejected_rows).where(rejected_rows.c.site == site))
+    if messages:
+        connection.execute(
+            insert(rejected_rows),
+            [
+                {"site": site, "row_number": number, "message": message}
+                for number, message in messages.items()
+            ],
+        )

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, insert, literal, select, update
 
 from content_pipeline.core import identity
 from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import deadlines
 from content_pipeline.ledger.schema import page_jobs, topics, transitions
 
 _COPIED = (
@@ -41,12 +42,13 @@ def begin_anew(connection: Connection, page_job_id: str, *, why: str, requested_
     )
     connection.execute(
         insert(page_jobs).from_select(
-            ["page_job_id", "nonce", "state", "requested_by", *_COPIED],
+            ["page_job_id", "nonce", "state", "requested_by", "deadline_at", *_COPIED],
             select(
                 literal(new_id),
                 literal(nonce),
                 literal(PageJobState.QUEUED.value),
                 literal(requested_by),
+                deadlines.from_now(page_jobs.c.site),
                 *(page_jobs.c[name] for name in _COPIED),
             ).where(page_jobs.c.page_job_id == page_job_id),
         )

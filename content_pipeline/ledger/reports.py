@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, and_, select
 
-from content_pipeline.core.errors import UnknownPage
+from content_pipeline.core.errors import ConfigurationError, UnknownPage
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts as attempt_rows
@@ -34,6 +34,8 @@ class AttemptReport:
     """One attempt as people see it."""
 
     kind: AttemptKind
+    step: str
+    """Of the chain, for a paid call; ``publish`` for a publish."""
     number: int
     state: str
     failure_class: str | None
@@ -67,6 +69,8 @@ class PageReport:
     failure_class: FailureClass | None
     failure_message: str | None
     next_attempt_at: datetime
+    deadline_at: datetime
+    """Nothing is tried again after this."""
     generation_version: str
     input_hash: str
     owner: str
@@ -139,6 +143,7 @@ def _attempts_by_job(
         by_job[row.page_job_id].append(
             AttemptReport(
                 kind=AttemptKind(row.kind),
+                step=row.step,
                 number=row.number,
                 state=row.state,
                 failure_class=row.failure_class,
@@ -172,6 +177,7 @@ def _page_report(row: RowMapping, own_attempts: Sequence[AttemptReport]) -> Page
         failure_class=FailureClass(row["failure_class"]) if row["failure_class"] else None,
         failure_message=row["failure_message"],
         next_attempt_at=row["next_attempt_at"],
+        deadline_at=row["deadline_at"],
         generation_version=row["generation_version"],
         input_hash=row["input_hash"],
         owner=row["owner"],
@@ -188,28 +194,40 @@ def _page_report(row: RowMapping, own_attempts: Sequence[AttemptReport]) -> Page
 def find_topic(
     connection: Connection, page: str, site: str | None = None
 ) -> tuple[str, str] | None:
-    """The (site, topic key) that ``page`` means: a topic id, page id, page job id, path or URL."""
+    """The (site, topic key) that ``page`` means: a topic id, page id, page job id, path or URL.
+
+    Without ``site`` raises ConfigurationError when it means a page of several sites.
+    """
+    is_key = topics.c.topic_key == page
     query = (
-        select(topics.c.site, topics.c.topic_key)
+        select(topics.c.site, topics.c.topic_key, is_key.label("is_key"))
+        .distinct()
         .outerjoin(pages, pages.c.page_id == topics.c.page_id)
         .outerjoin(
             page_jobs,
             and_(page_jobs.c.site == topics.c.site, page_jobs.c.topic_key == topics.c.topic_key),
         )
         .where(
-            (topics.c.topic_key == page)
+            is_key
             | (pages.c.page_id == page)
             | (pages.c.path == page)
             | (pages.c.remote_url == page)
             | (page_jobs.c.page_job_id == page)
         )
-        .order_by((topics.c.topic_key == page).desc(), topics.c.site)
-        .limit(1)
+        .order_by(is_key.desc(), topics.c.site, topics.c.topic_key)
     )
     if site is not None:
         query = query.where(topics.c.site == site)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else (row.site, row.topic_key)
+    found = connection.execute(query).all()
+    if not found:
+        return None
+    alike = [row.site for row in found if row.is_key == found[0].is_key]
+    if len(set(alike)) > 1:
+        raise ConfigurationError(
+            f"{page!r} is a page of several sites; choose one with --site: "
+            + ", ".join(dict.fromkeys(alike))
+        )
+    return found[0].site, found[0].topic_key
 
 
 def page_of_site(connection: Connection, site: str, page: str) -> PageReport:

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger.jobs import move_resting
+from content_pipeline.ledger.resting import move_resting
 from content_pipeline.ledger.schema import page_jobs, rollbacks, topics, transitions
 
 

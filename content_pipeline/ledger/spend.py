@@ -12,8 +12,9 @@ from decimal import Decimal
 from sqlalchemy import Connection, and_, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from content_pipeline.core.errors import BudgetExhausted
+from content_pipeline.core.errors import BudgetExhausted, CapTooSmall, PageBudgetExhausted
 from content_pipeline.core.money import round_usd
+from content_pipeline.core.site import Budgets
 from content_pipeline.ledger.schema import (
     AttemptKind,
     AttemptState,
@@ -34,8 +35,11 @@ class Caps:
     """For all sites of the ledger together; None: no such cap."""
 
 
-class PageBudgetExhausted(BudgetExhausted):
-    """This page job's own cap is used up: waiting would not help."""
+def caps_of(budgets: Budgets, day_usd: Decimal | None) -> Caps:
+    """A site's own caps, and the one that all sites share."""
+    return Caps(
+        page_usd=budgets.page_usd, site_day_usd=budgets.site_day_usd, global_day_usd=day_usd
+    )
 
 
 def reserve(
@@ -47,9 +51,11 @@ def reserve(
     worst_case_usd: Decimal,
     caps: Caps,
 ) -> None:
-    """Reserve the worst case of one call. Idempotent per attempt. Raises BudgetExhausted.
+    """Reserve the worst case of one call. Idempotent per attempt.
 
-    A reservation that was given back, because its call was never made, is made anew.
+    A reservation that was given back, because its call was never made, is made anew. Raises
+    BudgetExhausted when a later day may allow the call, PageBudgetExhausted or CapTooSmall when
+    none will.
     """
     amount = round_usd(worst_case_usd)
     before = connection.execute(_BEFORE, {"to_reserve": attempt_id, "of_job": page_job_id}).one()
@@ -57,9 +63,10 @@ def reserve(
         return
     if before.usd + amount > caps.page_usd:
         raise PageBudgetExhausted(
-            f"the next call could cost ${amount} and ${before.usd} of this page's cap of "
-            f"${caps.page_usd} are used; raise budgets.page_usd to allow it"
+            f"the next call could cost ${amount:f} and ${before.usd:f} of this page's cap of "
+            f"${caps.page_usd:f} are used; raise budgets.page_usd to allow it"
         )
+    _refuse_hopeless(amount, caps)
     day = before.day
     connection.execute(
         _RESERVE,
@@ -74,16 +81,33 @@ def reserve(
     )
     if not _commit_to(connection, site_day_scope(site, day.isoformat()), amount, caps.site_day_usd):
         raise BudgetExhausted(
-            f"the next call could cost ${amount}, which would pass the site's cap of "
-            f"${caps.site_day_usd} for {day} (UTC); raise budgets.site_day_usd or wait for the "
+            f"the next call could cost ${amount:f}, which would pass the site's cap of "
+            f"${caps.site_day_usd:f} for {day} (UTC); raise budgets.site_day_usd or wait for the "
             "next day"
         )
     if not _commit_to(connection, global_day_scope(day.isoformat()), amount, caps.global_day_usd):
         raise BudgetExhausted(
-            f"the next call could cost ${amount}, which would pass the cap of "
-            f"${caps.global_day_usd} for all sites together on {day} (UTC); raise "
+            f"the next call could cost ${amount:f}, which would pass the cap of "
+            f"${caps.global_day_usd:f} for all sites together on {day} (UTC); raise "
             "CONTENT_PIPELINE_DAY_USD or wait for the next day"
         )
+
+
+def _refuse_hopeless(amount: Decimal, caps: Caps) -> None:
+    """Raise CapTooSmall for a call above a whole day's cap.
+
+    A global cap of 0 means that nothing is to be paid for the time being: pages wait under it.
+    """
+    if amount > caps.site_day_usd:
+        whose, cap, name = "the site", caps.site_day_usd, "budgets.site_day_usd"
+    elif caps.global_day_usd and amount > caps.global_day_usd:
+        whose, cap, name = "all sites together", caps.global_day_usd, "CONTENT_PIPELINE_DAY_USD"
+    else:
+        return
+    raise CapTooSmall(
+        f"this one call could cost ${amount:f}, more than {name} allows {whose} on a whole day "
+        f"(${cap:f}), so no day would ever allow it; raise {name}, or lower max_output_tokens"
+    )
 
 
 _BEFORE = select(
@@ -130,6 +154,24 @@ def seconds_to_next_day(connection: Connection) -> float:
         )
     ).scalar_one()
     return left
+
+
+def room_usd(connection: Connection, site: str, caps: Caps) -> Decimal:
+    """What may still be reserved for ``site`` today; not below 0.
+
+    Only ``reserve`` decides: this is read beside calls that reserve and settle.
+    """
+    day: str = connection.execute(_TODAY).scalar_one()
+    scopes = {site_day_scope(site, day): caps.site_day_usd}
+    if caps.global_day_usd is not None:
+        scopes[global_day_scope(day)] = caps.global_day_usd
+    rows = connection.execute(select(budgets).where(budgets.c.scope.in_(scopes)))
+    committed = {row.scope: row.committed_usd for row in rows}
+    left: Decimal = min(cap - committed.get(scope, Decimal(0)) for scope, cap in scopes.items())
+    return max(Decimal(0), left)
+
+
+_TODAY = text("SELECT (now() AT TIME ZONE 'utc')::date::text")
 
 
 def _commit_to(connection: Connection, scope: str, amount: Decimal, cap: Decimal | None) -> bool:

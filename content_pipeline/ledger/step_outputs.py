@@ -55,7 +55,7 @@ def store(
     output: Any,
     vector: bytes | None = None,
 ) -> None:
-    """Keep the output of ``step``; a second one for the same job and step changes nothing."""
+    """Keep the output of ``step``; a second one with the same key changes nothing."""
     take_over(
         connection,
         job,

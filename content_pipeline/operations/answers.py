@@ -16,7 +16,7 @@ from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import RawResponse, Reading
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.vectors import NotAVector, check, description
-from content_pipeline.ledger import attempts, drafts, jobs, routes, spend, step_outputs
+from content_pipeline.ledger import attempts, drafts, jobs, spend, step_outputs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -85,7 +85,6 @@ def take_answer(
             reading=reading,
         )
         _book(connection, runtime, attempt_id, step, reading)
-        routes.succeeded(connection, runtime.model_route)
     if job.revision is None:
         runtime.on_checkpoint("step_stored")
     else:

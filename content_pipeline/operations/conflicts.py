@@ -14,7 +14,8 @@ from content_pipeline.core.ports import Verdict
 from content_pipeline.core.publishing import SiteChange, change_of
 from content_pipeline.core.states import NEEDS_PERSON, NEXT, PageJobState
 from content_pipeline.ledger import jobs, reports, resting, site_changes
-from content_pipeline.ledger.jobs import PageJob, move_resting
+from content_pipeline.ledger.jobs import PageJob
+from content_pipeline.ledger.resting import move_resting
 from content_pipeline.operations.publish import document_of
 from content_pipeline.operations.runtime import SiteRuntime
 

@@ -4,11 +4,28 @@ What belongs here: the way from ``queued`` to a saved answer when nothing is los
 the answer is ``answers``'s; what became of a call whose answer was lost is settled in ``recover``.
 """
 
-from content_pipeline.core.errors import BudgetExhausted, CallFailed
+from decimal import Decimal
+
+from content_pipeline.core.durations import in_words
+from content_pipeline.core.errors import (
+    BudgetExhausted,
+    CallFailed,
+    CapTooSmall,
+    PageBudgetExhausted,
+)
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.prompts import PromptError
+from content_pipeline.core.retries import page_deadline_told
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, jobs, routes, spend
+from content_pipeline.ledger import (
+    attempts,
+    budget_waits,
+    call_limits,
+    deadlines,
+    jobs,
+    routes,
+    spend,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -16,7 +33,7 @@ from content_pipeline.operations.answers import complete, take_answer, why_unrea
 from content_pipeline.operations.paid_calls import send
 from content_pipeline.operations.requests import most_usage, position
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import heed, set_back
+from content_pipeline.operations.setbacks import give_up, heed, set_back
 
 FIRST_LOOK_S = 1.0
 """A lost answer is looked for this soon; most lost connections hide a finished call."""
@@ -55,19 +72,30 @@ def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             )
         return reserved
     except BudgetExhausted as exhausted:
-        return _out_of_money(runtime, job, lease, exhausted)
+        return _out_of_money(runtime, job, lease, exhausted, worst_case)
 
 
 def _out_of_money(
-    runtime: SiteRuntime, job: PageJob, lease: Lease, exhausted: BudgetExhausted
+    runtime: SiteRuntime,
+    job: PageJob,
+    lease: Lease,
+    exhausted: BudgetExhausted,
+    worst_case_usd: Decimal,
 ) -> PageJob:
-    failure = Failure(failure_class=FailureClass.BUDGET, message=str(exhausted))
+    """Wait for a new day or a higher cap; for a person where neither would help or come in time."""
+    message = str(exhausted)
     with runtime.ledger.fenced(lease) as connection:
-        if isinstance(exhausted, spend.PageBudgetExhausted):
-            return jobs.move(
-                connection, job, PageJobState.DEAD_LETTERED, lease=lease, failure=failure
-            )
         wait_s = spend.seconds_to_next_day(connection) + SPREAD_S * runtime.random()
+        left_s = deadlines.left_s(connection, job.page_job_id)
+        is_hopeless = isinstance(exhausted, PageBudgetExhausted | CapTooSmall)
+        if not is_hopeless and wait_s > left_s:
+            is_hopeless = True
+            deadline = page_deadline_told(left_s)
+            message = f"{message}; that is in {in_words(wait_s)}, {deadline}"
+        failure = Failure(failure_class=FailureClass.BUDGET, message=message)
+        if is_hopeless:
+            return give_up(connection, job, lease, failure, dead_letter=True)
+        budget_waits.note(connection, job.page_job_id, worst_case_usd)
         return jobs.move(
             connection,
             job,
@@ -139,6 +167,7 @@ def _record_failed_call(
     step: str,
     failure: Failure,
 ) -> PageJob:
+    heed(runtime, runtime.model_route, failure)
     with runtime.ledger.fenced(lease) as connection:
         if failure.failure_class is FailureClass.UNCERTAIN:
             attempts.leave_uncertain(connection, attempt_id, failure)
@@ -158,5 +187,6 @@ def _record_failed_call(
             spend.keep_as_uncertain(connection, attempt_id)
         else:
             spend.release(connection, attempt_id)
-        heed(connection, runtime.model_route, failure)
+        if failure.failure_class is FailureClass.THROTTLED:
+            call_limits.rejected(connection, runtime.model_route)
         return job

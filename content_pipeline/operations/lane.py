@@ -19,7 +19,7 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
-from content_pipeline.ledger import jobs, leases, routes
+from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
@@ -71,9 +71,10 @@ class _Held:
         with self.lock:
             self.leases[lease.token] = lease
 
-    def drop(self, lease: Lease) -> None:
+    def drop(self, lease: Lease) -> bool:
+        """Forget ``lease``; False when it was forgotten already."""
         with self.lock:
-            self.leases.pop(lease.token, None)
+            return self.leases.pop(lease.token, None) is not None
 
     def snapshot(self) -> list[Lease]:
         with self.lock:
@@ -89,6 +90,8 @@ def advance(
     page; those at work are finished. Pages behind a closed circuit wait without a call.
     """
     stop = stop or threading.Event()
+    with runtime.ledger.begin() as connection:
+        budget_waits.wake(connection, selection, runtime.caps)
     held = _Held()
     at_work: dict[Future[PageJob | None], Claim] = {}
     with (
@@ -167,9 +170,11 @@ def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]
         claims = claim(services, most)
         if Service.ASK in services and len(claims) < most:
             everywhere = runtime.site.generation.in_flight_everywhere
-            free = routes.free_calls(connection, runtime.model_route, most_calls=everywhere)
-            if free:
-                claims += claim((Service.CALL,), min(free, most - len(claims)))
+            found = call_limits.capacity(connection, runtime.model_route, most_calls=everywhere)
+            if found.free:
+                calls = claim((Service.CALL,), min(found.free, most - len(claims)))
+                call_limits.begin(connection, found, len(calls))
+                claims += calls
         return claims
 
 
@@ -233,21 +238,34 @@ def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob 
 
 @contextmanager
 def _heartbeat(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
-    """Keep the lane's leases while it works; a lease that is lost shows at the next write."""
+    """Keep the lane's leases while it works; a lease that is lost shows at the next write.
+
+    Not for longer than a page may go without a move: a walk that hangs loses its page so.
+    """
     over = threading.Event()
-    lease_s = runtime.site.lane.lease_s
+    lane = runtime.site.lane
 
     def beat() -> None:
-        while not over.wait(lease_s / HEARTBEATS_PER_LEASE):
+        while not over.wait(lane.lease_s / HEARTBEATS_PER_LEASE):
             at_work = held.snapshot()
             if not at_work:
                 continue
             try:
                 with runtime.ledger.begin() as connection:
-                    leases.renew(connection, at_work, lease_s)
+                    kept = leases.renew(
+                        connection, at_work, lane.lease_s, longest_hold_s=lane.longest_hold_s
+                    )
             except (SQLAlchemyError, DatabaseUnavailable) as error:
                 # The next beat tries again: a database that restarts must not cost all leases.
                 log.warning("leases could not be renewed: %s", type(error).__name__)
+                continue
+            for lease in at_work:
+                if lease.token not in kept and held.drop(lease):
+                    log.warning(
+                        "the lease of %s ran out, or %g s without a move are over: its walk hangs",
+                        lease.resource,
+                        lane.longest_hold_s,
+                    )
 
     thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
     thread.start()

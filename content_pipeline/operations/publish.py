@@ -211,13 +211,13 @@ def call_uncertain(this_try: PublishTry, job: PageJob, failure: Failure, wait_s:
 
 def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
     runtime, lease = this_try.runtime, this_try.lease
+    heed(runtime, runtime.cms_route, failure)
     with runtime.ledger.fenced(lease) as connection:
         attempts.fail(connection, this_try.attempt_id, failure)
         job = set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
         waits = job.state is PageJobState.FAILED_RETRYABLE
         state = EffectState.PENDING if waits else EffectState.FAILED
         effects.mark(connection, this_try.effect_key, state, failure)
-        heed(connection, runtime.cms_route, failure)
     return job
 
 

@@ -8,7 +8,7 @@ could still come. Only then may the policy allow one more paid try.
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, jobs, spend
+from content_pipeline.ledger import attempts, jobs, routes, spend
 from content_pipeline.ledger.attempts import Attempt
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
@@ -16,7 +16,7 @@ from content_pipeline.ledger.schema import AnswerSource, AttemptKind
 from content_pipeline.operations.answers import take_answer, why_unreadable
 from content_pipeline.operations.paid_calls import can_be_asked_about
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.setbacks import heed_wait, set_back
 
 LOOK_EVERY_S = 5.0
 """A stored answer may be listed with a delay; asking more often would only load the provider."""
@@ -52,7 +52,14 @@ def settle_generation(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
         if left_s > 0:
             return _wait(runtime, job, lease, left_s)
         return _give_up_asking(runtime, job, lease, attempt, "the provider offers no way to ask")
+    with runtime.ledger.begin() as connection:
+        closed = routes.obstacle(connection, runtime.model_route)
+    if closed is not None:  # told so after the page was claimed
+        return _wait(runtime, job, lease, closed.retry_after_s or LOOK_EVERY_S)
     found = runtime.model.look_up(attempt.attempt_id)
+    if found.failure is not None:
+        # Not the whole of it: a key that may not list completions may well make them.
+        heed_wait(runtime, runtime.model_route, found.failure)
     if found.verdict is Verdict.PRESENT and found.raw is not None:
         with runtime.ledger.begin() as connection:
             attempts.save_response(connection, attempt.attempt_id, found.raw, AnswerSource.LOOK_UP)

@@ -35,5 +35,5 @@ def regenerate(
         )
     return (
         f"{name} is queued to be made anew. This pays for it again, at most "
-        f"${site.budgets.page_usd}; the next run begins with it"
+        f"${site.budgets.page_usd:f}; the next run begins with it"
     )

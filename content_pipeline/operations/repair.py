@@ -14,8 +14,8 @@ from content_pipeline.core.states import NEEDS_PERSON, NEXT, PageJobState
 from content_pipeline.ledger import failed_pages, reports
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.failed_pages import FailedGroup, FailedPage
-from content_pipeline.ledger.jobs import move_resting
 from content_pipeline.ledger.reports import PageReport
+from content_pipeline.ledger.resting import move_resting
 
 RETRYABLE_BY_PERSON = (*sorted(NEEDS_PERSON), PageJobState.CANCELLED)
 

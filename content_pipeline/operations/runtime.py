@@ -11,6 +11,7 @@ from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList, SiteHook
 from content_pipeline.core.retries import RetryPolicy
 from content_pipeline.core.site import SiteSettings
+from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
 from content_pipeline.ledger.vectors import KnownVectors
@@ -72,9 +73,4 @@ class SiteRuntime:
     @property
     def caps(self) -> Caps:
         """The dollars that this site's calls must not pass."""
-        budgets = self.site.budgets
-        return Caps(
-            page_usd=budgets.page_usd,
-            site_day_usd=budgets.site_day_usd,
-            global_day_usd=self.day_usd,
-        )
+        return spend.caps_of(self.site.budgets, self.day_usd)

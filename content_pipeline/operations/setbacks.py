@@ -1,15 +1,18 @@
 """What happens to a page job after a failure: the retry decision, carried out.
 
 What belongs here: counting the tries of the failure's class, asking ``core.retries``, and moving
-the job accordingly, in the caller's transaction. The failure was classified where it happened.
+the job accordingly, in the caller's transaction; and telling all others what a service announced,
+in a transaction of its own. The failure was classified where it happened.
 """
+
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.retries import CLOSES_CIRCUIT, RetryAfter, decide
+from content_pipeline.core.retries import CLOSES_CIRCUIT, RetryAfter, announced_wait_s, decide
 from content_pipeline.core.states import MOVES, PageJobState
-from content_pipeline.ledger import attempts, cancellations, jobs, routes
+from content_pipeline.ledger import attempts, cancellations, deadlines, jobs, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -37,16 +40,18 @@ def set_back(
     The failed attempt must already be closed: it is counted here. ``step``: of the chain, whose
     own policies come before the site's.
     """
-    failed = attempts.failed_count(connection, job, kind, failure.failure_class)
+    failed = attempts.failed_tries(connection, job, kind, failure.failure_class)
     lost = job.state in _WAITS and failure.failure_class is FailureClass.UNCERTAIN
-    if lost and failed == 0:
+    if lost and failed.count == 0:
         # The call is one of before a person's retry, which begins with all its tries.
         return jobs.move(connection, job, _WAITS[job.state], lease=lease, failure=failure)
     decision = decide(
         failure,
-        failed_attempts=max(1, failed),
+        failed_attempts=max(1, failed.count),
         policies=runtime.retries(step),
         jitter=runtime.random(),
+        failing_for_s=failed.since_s,
+        page_left_s=deadlines.left_s(connection, job.page_job_id),
     )
     if isinstance(decision, RetryAfter):
         to = _WAITS.get(job.state, PageJobState.FAILED_RETRYABLE)
@@ -56,6 +61,8 @@ def set_back(
             )
         # A draft that breaks a rule breaks it at every try, whatever a site's policy asks for.
         return give_up(connection, job, lease, failure, dead_letter=False)
+    if decision.reason is not None:
+        failure = replace(failure, message=f"{failure.message}; {decision.reason}")
     return give_up(connection, job, lease, failure, dead_letter=decision.dead_letter)
 
 
@@ -77,14 +84,25 @@ def give_up(
     return jobs.move(connection, job, to, lease=lease, failure=failure)
 
 
-def heed(connection: Connection, route: str, failure: Failure) -> None:
-    """Make every machine heed what a service said to one page: slow down, wait, or stop.
+def heed(runtime: SiteRuntime, route: str, failure: Failure) -> None:
+    """Make every machine heed what a service said to one page: wait, or stop.
 
-    Last in its transaction: the row of a route is everybody's.
+    Committed at once and before anything else: what is done about the page itself may have to wait
+    for rows that others hold, and every moment of it somebody may call a service too early.
     """
     if failure.failure_class in CLOSES_CIRCUIT:
-        routes.open_circuit(connection, route, failure)
-    elif failure.failure_class is FailureClass.THROTTLED:
-        routes.rejected(connection, route, failure)
+        with runtime.ledger.begin() as connection:
+            routes.open_circuit(connection, route, failure)
     else:
-        routes.pause(connection, route, failure)
+        heed_wait(runtime, route, failure)
+
+
+def heed_wait(runtime: SiteRuntime, route: str, failure: Failure) -> None:
+    """Make every machine wait as announced, if a wait was that the site's policy heeds.
+
+    Committed at once like ``heed``.
+    """
+    wait_s = announced_wait_s(failure, runtime.site.retries)
+    if wait_s:
+        with runtime.ledger.begin() as connection:
+            routes.pause(connection, route, replace(failure, retry_after_s=wait_s))

@@ -62,8 +62,7 @@ def survey(runtime: SiteRuntime, *, slices: int = 1) -> SurveyReport:
             _sweep(runtime, report, slices)
     except CallFailed as failed:
         report.failure = failed.failure
-        with runtime.ledger.begin() as connection:
-            heed(connection, runtime.cms_route, failed.failure)
+        heed(runtime, runtime.cms_route, failed.failure)
     return report
 
 

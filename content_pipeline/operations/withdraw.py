@@ -12,7 +12,7 @@ from content_pipeline.core.ports import Verdict
 from content_pipeline.core.publishing import Reaction, SiteChange, change_of, standing_of
 from content_pipeline.core.retries import RetryAfter, decide
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, effects, jobs, publications, site_changes
+from content_pipeline.ledger import attempts, deadlines, effects, jobs, publications, site_changes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, SiteEventKind
@@ -85,18 +85,18 @@ def _not_yet(
     runtime: SiteRuntime, job: PageJob, lease: Lease, attempt_id: str | None, failure: Failure
 ) -> PageJob:
     """Look again later, or leave it to a person once the tries are used up."""
+    heed(runtime, runtime.cms_route, failure)
     with runtime.ledger.fenced(lease) as connection:
-        tries = 1
         if attempt_id is not None:
             attempts.fail(connection, attempt_id, failure)
-            tries = attempts.failed_count(
-                connection, job, AttemptKind.WITHDRAW, failure.failure_class
-            )
+        failed = attempts.failed_tries(connection, job, AttemptKind.WITHDRAW, failure.failure_class)
         decision = decide(
             failure,
-            failed_attempts=tries,
+            failed_attempts=max(1, failed.count),
             policies=runtime.site.retries,
             jitter=runtime.random(),
+            failing_for_s=failed.since_s,
+            page_left_s=deadlines.left_s(connection, job.page_job_id),
         )
         if failure.failure_class is FailureClass.CONFLICT:
             job = jobs.postpone(connection, job, 0, failure)  # one look away from known
@@ -104,7 +104,6 @@ def _not_yet(
             job = jobs.postpone(connection, job, decision.wait_s, failure)
         else:
             job = give_up(connection, job, lease, failure, dead_letter=decision.dead_letter)
-        heed(connection, runtime.cms_route, failure)
     return job
 
 

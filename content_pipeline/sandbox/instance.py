@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.errors import LockHeld
 
 RECORD_FILE = "port.json"
 LOCK_FILE = "server.lock"
@@ -22,10 +22,6 @@ HANDOVER_S = 1.5
 """How long a new process waits for one that is just ending: longer than its drain of 0.5 s."""
 EXIT_HELD = 3
 """Exit code of a process that found the folder held by another one."""
-
-
-class LockHeld(ConfigurationError):
-    """Another process does not give a lock back."""
 
 
 class InstanceRecord(BaseModel):

@@ -16,7 +16,7 @@ from content_pipeline.sandbox.faults import PAID
 from content_pipeline.sandbox.journal_file import JournalFile, Place
 
 JOURNAL_FILE = "provider.jsonl"
-RECEIVED = ("at", "operation", "attempt_id", "page_job_id", "fault", "wait_s")
+RECEIVED = ("at", "operation", "attempt_id", "page_job_id", "fault", "wait_s", "at_once")
 """What is told of one request."""
 
 
@@ -83,13 +83,16 @@ class Journal:
         page_job_id: str | None = None,
         fault: str | None = None,
         wait_s: float | None = None,
+        at_once: int | None = None,
     ) -> None:
         """Remember that a request was received, before anything is done about it.
 
-        ``wait_s``: the wait that its answer announces.
+        ``wait_s``: the wait that its answer announces; ``at_once``: calls that are generated now,
+        this one included.
         """
         noted = {"operation": operation, "attempt_id": attempt_id, "fault": fault, "wait_s": wait_s}
         line = {"record": "request", "at": now(), "page_job_id": page_job_id, **noted}
+        line["at_once"] = at_once
         self._index(line, self._file.append(line))
 
     def note_generation(self, generation: Generation, stored: Stored) -> None:

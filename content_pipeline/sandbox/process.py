@@ -18,14 +18,13 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.errors import ConfigurationError, LockHeld
 from content_pipeline.sandbox.connections import Program, listen, serve
 from content_pipeline.sandbox.instance import (
     EXIT_HELD,
     HANDOVER_S,
     LOCK_FILE,
     InstanceRecord,
-    LockHeld,
     locked,
     read_record,
     write_record,

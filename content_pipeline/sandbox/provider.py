@@ -40,6 +40,7 @@ EMBEDDINGS = "/v1/embeddings"
 MODELS = "/v1/models"
 DEFAULT_MODELS = ("sandbox", "gpt-5.2", "gpt-4.1-mini")
 """What the list of models shows when any model of the known families may be asked."""
+RATE_LIMITED = "rate_limit_exceeded"
 RATE_LIMITS = {
     "x-ratelimit-limit-requests": "10000",
     "x-ratelimit-limit-tokens": "2000000",
@@ -59,6 +60,7 @@ class Provider:
         self.settings = settings
         self.journal = journal
         self.plan = RunningPlan(faults or FaultPlan())
+        self._generating = 0
 
     async def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/v1/``; every refusal is one, too."""
@@ -112,7 +114,12 @@ class Provider:
         return fault
 
     def _noted(
-        self, incoming: Incoming, *, attempt_id: str | None, page_job_id: str | None = None
+        self,
+        incoming: Incoming,
+        *,
+        attempt_id: str | None,
+        page_job_id: str | None = None,
+        at_once: int | None = None,
     ) -> Fault | None:
         """Journal a request; return what shall happen to it."""
         fault = self.plan.fault_for(incoming)
@@ -122,6 +129,7 @@ class Provider:
             page_job_id=page_job_id,
             fault=fault.kind if fault else None,
             wait_s=fault.announced_s if fault else None,
+            at_once=at_once,
         )
         return fault
 
@@ -153,10 +161,17 @@ class Provider:
             Incoming(operation="create", key=asked.key, metadata=metadata, prompt=asked.prompt),
             attempt_id=metadata.get("attempt_id"),
             page_job_id=metadata.get("page_job_id"),
+            at_once=self._generating + 1,
         )
         if fault and not fault.bills:
             return refused(fault)
-        return delivered(await self._generate(asked, fault), fault)
+        if 0 < self.settings.most_at_once <= self._generating:
+            raise ApiError(429, "Too many calls at once.", kind="requests", code=RATE_LIMITED)
+        self._generating += 1
+        try:
+            return delivered(await self._generate(asked, fault), fault)
+        finally:
+            self._generating -= 1
 
     async def _generate(self, asked: CompletionRequest, fault: Fault | None) -> dict[str, Any]:
         """The completion, after its latency and once it is billed in the journal."""

@@ -35,6 +35,9 @@ class ProviderSettings(BaseModel):
     listing_delay_s: float = Field(
         default=0.0, ge=0, description="seconds until a stored completion appears in the list"
     )
+    most_at_once: int = Field(
+        default=0, ge=0, description="calls generated at once, more are rejected; 0: any number"
+    )
     idle_exit_s: float = Field(
         default=1800.0, ge=0, description="end after so many seconds without a request; 0: never"
     )

@@ -1,7 +1,10 @@
 """``content-pipeline costs`` as people and programs read it."""
 
 import json
+import re
 from decimal import Decimal
+
+import pytest
 
 from content_pipeline_tests.cli.conftest import MakeSite
 from content_pipeline_tests.cli.workshop import Workshop, towns
@@ -55,8 +58,46 @@ def test_a_run_makes_no_call_that_could_pass_the_budget_of_all_sites(
 ) -> None:
     site = make_site(towns(2))
     paid = workshop.requests().get("create", 0)
-    done = site.run(CONTENT_PIPELINE_DAY_USD="0.0001")
+    done = site.run(CONTENT_PIPELINE_DAY_USD="0")
     assert done.status == 1
     assert done.count("waiting") == 2
     assert "budget 2" in done.row("waiting")[1]
     assert workshop.requests().get("create", 0) == paid
+    story = workshop.cli("show", "t0", "--site", site.name)
+    assert re.match(r"\d{4}-\d\d-\d\d ", story.row("not tried again after")[0])
+
+    # Raised, the cap lets them go on without waiting for a new day.
+    resumed = workshop.cli("resume", "--site", site.name)
+    assert resumed.out.endswith("2 pages that waited for a budget are due now\n")
+    assert "budget" not in workshop.cli("resume", "--site", site.name).out
+    assert site.run().count("published") == 2
+    assert "not tried again" not in workshop.cli("show", "t0", "--site", site.name).out
+
+
+def test_a_raised_cap_is_found_by_the_next_run_itself(make_site: MakeSite) -> None:
+    site = make_site(towns(2))
+    assert site.run(CONTENT_PIPELINE_DAY_USD="0").count("waiting") == 2
+    assert site.run().count("published") == 2
+
+
+def test_pages_that_no_day_could_ever_pay_for_are_failed_and_say_so(make_site: MakeSite) -> None:
+    site = make_site(towns(2))
+    done = site.run(CONTENT_PIPELINE_DAY_USD="0.0001")
+    assert (done.status, done.count("failed"), done.count("waiting")) == (1, 2, 0)
+    assert "raise CONTENT_PIPELINE_DAY_USD, or lower max_output_tokens" in " ".join(
+        done.out.split()
+    )
+
+
+@pytest.mark.parametrize("key", ["page_usd", "site_day_usd"])
+def test_a_cap_below_the_price_of_one_output_is_refused_before_anything_is_wanted(
+    key: str, make_site: MakeSite, workshop: Workshop
+) -> None:
+    site = make_site(towns(2), budgets={key: 0.00001})
+    done = site.run()
+    assert done.status == 2
+    assert (
+        f"budgets.{key} is $0.00001, and one call of step 'article' could cost $0.006" in done.err
+    )
+    assert f"raise budgets.{key} or lower max_output_tokens" in done.err
+    assert "has no page 't0'" in workshop.cli("show", "t0", "--site", site.name).err

@@ -1,5 +1,6 @@
 """``status``, ``show`` and ``uncertain``: what people can ask, and that asking changes nothing."""
 
+import json
 import re
 
 import pytest
@@ -80,6 +81,37 @@ def test_a_page_nobody_knows_is_status_2(make_site: MakeSite, page: str) -> None
     done = show(site, page)
     assert (done.status, done.out) == (2, "")
     assert f"the ledger has no page {page!r}; try `content-pipeline status`" in done.err
+
+
+def test_the_attempts_of_a_chain_are_shown_with_their_step(make_site: MakeSite) -> None:
+    steps = [
+        {"name": "outline", "prompt": "prompt.md", "output": "outline.json"},
+        {"name": "text", "prompt": "prompt.md"},
+    ]
+    site = make_site(towns(1), generation__steps=steps)
+    outline = {
+        "type": "object",
+        "properties": {"points": {"type": "array", "items": {"type": "string"}}},
+        "required": ["points"],
+        "additionalProperties": False,
+    }
+    (site.folder / "outline.json").write_text(json.dumps(outline))
+    assert site.run().status == 0
+    found = re.findall(r"│ (generate|publish) +│ (\w+) +│ \d+ +│ succeeded ", show(site, "t0").out)
+    assert found == [("generate", "outline"), ("generate", "text"), ("publish", "publish")]
+
+
+def test_a_page_of_several_sites_is_asked_back(make_site: MakeSite, workshop: Workshop) -> None:
+    names = []
+    for _ in range(2):
+        site = make_site([towns(1)[0] | {"id": "twin"}])
+        assert site.run().status == 0
+        names.append(site.name)
+    unclear = workshop.cli("show", "twin")
+    assert (unclear.status, unclear.out) == (2, "")
+    assert "'twin' is a page of several sites; choose one with --site" in unclear.err
+    assert all(name in unclear.err for name in names)
+    assert workshop.cli("show", "twin", "--site", names[1]).status == 0
 
 
 def test_a_site_at_a_glance(make_site: MakeSite, workshop: Workshop) -> None:

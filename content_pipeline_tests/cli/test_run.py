@@ -352,6 +352,22 @@ def test_pages_wait_with_their_drafts_while_the_folder_cannot_be_written(
     assert [path for path, _ in site.writes()] == sorted(map(path_of, towns(2)))
 
 
+def test_a_topic_that_left_the_table_is_not_worked_on(make_site: MakeSite) -> None:
+    patient = {"storage": {"attempts": 50, "first_wait_s": 2, "max_wait_s": 2}}
+    site = make_site(towns(2), lane__patience_s=0, retries=patient)
+    site.public.parent.mkdir(exist_ok=True)
+    site.public.write_text("a file stands where the folder should be")
+    assert site.run().count("waiting") == 2
+
+    site.public.unlink()
+    site.declare(lane__patience_s=20, retries=patient)
+    site.write(towns(1))
+    done = site.run()
+
+    assert (done.status, done.count("published")) == (0, 1)
+    assert [path for path, _ in site.writes()] == [path_of(towns(1)[0])]
+
+
 def test_an_announcement_that_fails_is_told_and_made_up_for(make_site: MakeSite) -> None:
     often = {"attempts": 50, "first_wait_s": 0.1, "max_wait_s": 0.1}
     site = make_site(towns(1), retries={"storage": often})
@@ -366,6 +382,23 @@ def test_an_announcement_that_fails_is_told_and_made_up_for(make_site: MakeSite)
     freed = site.run()
     assert (freed.status, freed.count("reused")) == (0, 1)
     assert site.sitemap() == ["/aarau-0/"]
+
+
+def test_an_announcement_that_was_given_up_is_tried_again_by_the_next_run(
+    make_site: MakeSite, workshop: Workshop
+) -> None:
+    site = make_site(towns(1), retries={"storage": {"attempts": 1}})
+    (site.public / "sitemap.xml" / "x").mkdir(parents=True)
+    for _ in range(2):
+        blocked = site.run()
+        assert (blocked.status, blocked.row("sitemap")[1][:8]) == (1, "failed: ")
+    told = workshop.cli("status", "--site", site.name).out
+    assert re.search(r"announcements failed\W+1\W", told)
+
+    shutil.rmtree(site.public / "sitemap.xml")
+    assert site.run().status == 0
+    assert site.sitemap() == ["/aarau-0/"]
+    assert "announcements failed" not in workshop.cli("status", "--site", site.name).out
 
 
 def test_an_announcement_that_waits_keeps_the_run_from_being_done(make_site: MakeSite) -> None:

@@ -262,6 +262,7 @@ def make_site(project: Project, instance: dg.DagsterInstance, ledger: Ledger) ->
         site = load_site(folder / "defs.yaml")
         with ledger.begin() as connection:
             connection.execute(text("DELETE FROM content_pipeline.routes"))
+            connection.execute(text("DELETE FROM content_pipeline.call_limits"))
         return TownSite(
             project=project,
             site=site,

@@ -15,6 +15,7 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 def attempt(kind: AttemptKind = AttemptKind.GENERATE, **changes: Any) -> AttemptReport:
     values: dict[str, Any] = {
         "kind": kind,
+        "step": "article" if kind is AttemptKind.GENERATE else "publish",
         "number": 1,
         "state": "succeeded",
         "failure_class": None,
@@ -47,6 +48,7 @@ def page(state: PageJobState, **changes: Any) -> PageReport:
         "failure_class": None,
         "failure_message": None,
         "next_attempt_at": NOON,
+        "deadline_at": NOON,
         "generation_version": "v1",
         "input_hash": "i1",
         "owner": "town team",

@@ -11,6 +11,7 @@ from dagster_postgres.storage import DagsterPostgresStorage
 
 from content_pipeline.components import dagster_private
 from content_pipeline.components.dagster_private import (
+    MAX_RUNTIME_SECONDS_TAG,
     PRIORITY_TAG,
     RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
     CheckedMaterialization,
@@ -68,6 +69,7 @@ def test_the_parts_make_their_engine_under_the_name_that_is_replaced() -> None:
 
 def test_the_tags_are_those_that_people_read_and_type() -> None:
     assert PRIORITY_TAG == "dagster/priority"
+    assert MAX_RUNTIME_SECONDS_TAG == "dagster/max_runtime"
     assert RETRY_ON_ASSET_OR_OP_FAILURE_TAG == "dagster/retry_on_asset_or_op_failure"
     assert version_tags("v2", {dg.AssetKey(["towns", "draft"]): "7"}) == {
         "dagster/code_version": "v2",

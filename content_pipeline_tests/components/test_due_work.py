@@ -5,15 +5,19 @@ The job at work is in ``test_mixed_run``.
 
 import dagster as dg
 import pytest
+from sqlalchemy import text
 
 from content_pipeline.bootstrap import model_route
 from content_pipeline.components import due_work
+from content_pipeline.config import DAY_BUDGET_VARIABLE
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import routes
+from content_pipeline.ledger import jobs, reports, routes
 from content_pipeline_tests.components.conftest import (
+    FOR_LONG,
     MakeSite,
     TownSite,
+    faulty,
     rows_of,
     throttled,
 )
@@ -28,6 +32,13 @@ def sensor_of(site: TownSite, name: str) -> dg.SensorDefinition:
 def tick(site: TownSite, name: str) -> object:
     with dg.build_sensor_context(instance=site.instance) as context:
         return sensor_of(site, name)(context)
+
+
+def limit_of(site: TownSite, result: dg.ExecuteInProcessResult) -> str:
+    """After how many seconds Dagster ends the run."""
+    run = site.instance.get_run_by_id(result.run_id)
+    assert run is not None
+    return run.tags["dagster/max_runtime"]
 
 
 def told(answer: object) -> str:
@@ -91,6 +102,54 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
 
 
+def test_pages_whose_time_has_come_among_many_that_wait_are_one_run_and_looking_sends_nothing(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(12), retries=FOR_LONG)
+    site.set_faults(*(faulty(row["name"]) for row in rows_of(12)))
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    assert site.run_job(name).success
+    calls = len(site.provider.requests())
+    assert told(tick(site, "due_work_sensor")).startswith("12 pages wait; the first is due in ")
+    with site.ledger.begin() as connection:
+        pages = reports.page_reports(connection, site.assets.name)
+        for page in pages[:5]:
+            jobs.postpone(connection, jobs.load(connection, page.page_job_id), wait_s=0)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert len(site.provider.requests()) == calls == 12
+    site.set_faults()
+    assert site.tags_of(site.run_job(name))["pages/published"] == "5"
+
+
+def test_an_announcement_that_waits_is_due_work_though_every_page_is_done(
+    make_site: MakeSite,
+) -> None:
+    storage = {"attempts": 9, "first_wait_s": 500_000, "max_wait_s": 500_000}
+    site = make_site(rows_of(1), retries={"storage": storage})
+    sitemap = site.project.root / "public" / site.assets.name / "sitemap.xml"
+    sitemap.mkdir(parents=True)
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    assert not site.run_job(name).success
+    said = told(tick(site, "due_work_sensor"))
+    assert said.startswith("Every page is done, failed or stopped. An announcement is due in ")
+
+    sitemap.rmdir()
+    with site.ledger.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE content_pipeline.effects SET next_attempt_at = now() "
+                "WHERE site = :site AND state = 'pending'"
+            ),
+            {"site": site.assets.name},
+        )
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert site.run_job(name).success
+    assert sitemap.read_text().count("<url>") == 1
+    assert told(tick(site, "due_work_sensor")) == "Every page is done, failed or stopped."
+
+
 def test_no_run_is_asked_for_while_only_a_person_can_help(make_site: MakeSite) -> None:
     site = make_site(rows_of(1))
     site.submit()
@@ -105,7 +164,65 @@ def test_no_run_is_asked_for_while_only_a_person_can_help(make_site: MakeSite) -
 def test_its_runs_come_before_the_queue_of_a_backfill(make_site: MakeSite) -> None:
     site = make_site(rows_of(1))
     job = site.definitions.resolve_job_def(f"{site.assets.name}_due_work")
-    assert job.tags == {"content_pipeline/due_work": site.assets.name, "dagster/priority": "10"}
+    assert job.tags == {
+        "content_pipeline/due_work": site.assets.name,
+        "dagster/priority": "10",
+        "dagster/max_runtime": "1800",
+    }
+
+
+def test_a_run_is_ended_after_what_its_site_allows(make_site: MakeSite) -> None:
+    site = make_site(rows_of(1), lane={"run_limit_s": 900.5, "patience_s": 0})
+    site.materialize_topics()
+    by_assets = site.materialize(*Stage, pages="t01")
+    by_job = site.run_job(f"{site.assets.name}_due_work")
+    for result in (by_assets, by_job):
+        assert limit_of(site, result) == "900.5"
+
+
+def test_a_limit_that_somebody_gave_a_run_stays(make_site: MakeSite) -> None:
+    site = make_site(rows_of(1))
+    job = site.definitions.resolve_job_def(f"{site.assets.name}_due_work")
+    result = job.execute_in_process(instance=site.instance, tags={"dagster/max_runtime": "60"})
+    assert limit_of(site, result) == "60"
+
+
+def test_a_run_begins_no_page_that_it_could_be_ended_with(make_site: MakeSite) -> None:
+    """Half a second of a run's time is not reserved for pages at work, so a few are begun."""
+    site = make_site(
+        rows_of(12),
+        generation={
+            "provider": "sandbox",
+            "model": "gpt-5-mini",
+            "deadline_s": 5,
+            "answer_slack_s": 1,
+            "in_flight": 1,
+            "sandbox": {"latency_median_s": 0.3, "latency_sigma": 0},
+        },
+        lane={"patience_s": 0, "longest_hold_s": 40, "run_limit_s": 40.5},
+    )
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    first = site.run_job(name)
+    assert first.success
+    done = int(site.tags_of(first)["pages/published"])
+    assert 1 <= done < 12
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+
+
+def test_pages_that_waited_for_a_budget_are_due_once_it_is_raised(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = make_site(rows_of(2))
+    site.submit()
+    monkeypatch.setenv(DAY_BUDGET_VARIABLE, "0")
+    site.run_job(f"{site.assets.name}_due_work")
+    for _ in range(2):
+        assert told(tick(site, "due_work_sensor")).startswith("2 pages wait; the first is due in ")
+    monkeypatch.delenv(DAY_BUDGET_VARIABLE)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    site.run_job(f"{site.assets.name}_due_work")
+    assert len(site.writes()) == 2
 
 
 def test_a_run_ends_after_so_many_pages_and_the_next_goes_on(

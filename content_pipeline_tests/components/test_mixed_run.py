@@ -156,11 +156,14 @@ def test_a_page_that_took_two_tries_shows_both(mixed: Mixed) -> None:
     assert metadata["error_classes"].value == "bad_output"
     log = metadata["attempt_log"]
     assert isinstance(log, dg.TableMetadataValue)
-    tries = [(row.data["kind"], row.data["state"], row.data["error_class"]) for row in log.records]
+    tries = [
+        tuple(row.data[name] for name in ("kind", "step", "state", "error_class"))
+        for row in log.records
+    ]
     assert tries == [
-        ("generate", "failed", "bad_output"),
-        ("generate", "succeeded", ""),
-        ("publish", "succeeded", ""),
+        ("generate", "article", "failed", "bad_output"),
+        ("generate", "article", "succeeded", ""),
+        ("publish", "publish", "succeeded", ""),
     ]
 
 

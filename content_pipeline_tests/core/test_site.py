@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from content_pipeline.core.cms_settings import FolderCMSSettings
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.retries import RetryPolicy
+from content_pipeline.core.retries import LONGEST_WAIT_S, RetryPolicy
 from content_pipeline.core.site import SiteSettings
 from content_pipeline_tests.core.samples import site_document, site_settings
 
@@ -26,6 +26,7 @@ def test_a_site_needs_little_and_has_safe_defaults() -> None:
     assert site.language == "en"
     assert (site.budgets.page_usd, site.budgets.site_day_usd) == (Decimal(1), Decimal(50))
     assert site.lane.patience_s >= 4 * site.lane.lease_s, "a dead worker's page is taken in a run"
+    assert site.lane.page_deadline_s > LONGEST_WAIT_S, "no wait of a site file passes it"
     assert site.cms == FolderCMSSettings(folder="public/towns")
     assert site.retries == {}
 
@@ -198,6 +199,16 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"budgets__site_day_usd": "much"}, "budgets.site_day_usd", "valid decimal"),
     ({"lane__lease_s": 0.4}, "lane.lease_s", "equal to 0.5"),
     ({"lane__patience_s": 3601}, "lane.patience_s", "equal to 3600"),
+    ({"lane__longest_hold_s": 0}, "lane.longest_hold_s", "greater than 0"),
+    ({"lane__run_limit_s": float("inf")}, "lane.run_limit_s", "equal to 604800"),
+    ({"lane__page_deadline_s": 367 * 86_400}, "lane.page_deadline_s", "equal to 31622400"),
+    ({"generation__answer_slack_s": 0}, "", "generation.answer_slack_s is 0 s"),
+    ({"generation__deadline_s": 3600}, "", "lane.longest_hold_s (600 s) must be longer than 36"),
+    ({"lane__lease_s": 600}, "", "must be at least 2 times lane.lease_s (600 s)"),
+    ({"lane__run_limit_s": 500}, "", "must be longer than lane.longest_hold_s (600 s)"),
+    ({"lane__patience_s": 1800}, "", "must be longer than lane.patience_s (1800 s)"),
+    ({"lane__page_deadline_s": 900}, "", "must be longer than lane.run_limit_s (1800 s)"),
+    ({"retries": {"budget": {"attempts": 3}}}, "retries", "budget has no policy"),
     (
         {"retries": {"transient": {"attempts": 0}}},
         "retries.transient.attempts",
@@ -259,6 +270,24 @@ def test_a_query_takes_the_place_of_a_table() -> None:
         topics__table=None, topics__query="select 1", topics__database_env="TOWNS_DATABASE_URL"
     ).topics
     assert (source.table, source.database_env) == (None, "TOWNS_DATABASE_URL")
+
+
+def test_limits_that_leave_room_for_each_other_are_taken_together() -> None:
+    site = site_settings(
+        generation__deadline_s=3600,
+        lane__longest_hold_s=4000,
+        lane__run_limit_s=5000,
+        lane__page_deadline_s=6000,
+    )
+    assert site.lane.run_limit_s == 5000
+
+
+def test_a_policy_says_what_is_heeded_and_for_how_long() -> None:
+    policy = {"attempts": 3, "heed_retry_after": False, "deadline_s": 900}
+    site = site_settings(retries={"throttled": policy})
+    assert site.retries[FailureClass.THROTTLED] == RetryPolicy(
+        attempts=3, heed_retry_after=False, deadline_s=900
+    )
 
 
 def test_a_policy_of_the_site_is_read_under_the_name_of_its_class() -> None:

@@ -152,6 +152,14 @@ def test_money_is_spent_in_one_state_that_only_a_reservation_leads_to() -> None:
     assert [state for state, to in MOVES if to is S.RESERVED] == [S.QUEUED]
 
 
+def test_a_page_waits_after_a_try_or_for_money_and_for_nothing_else() -> None:
+    assert {state for state, to in MOVES if to is S.FAILED_RETRYABLE} == {
+        S.QUEUED,
+        S.GENERATING,
+        S.PUBLISHING,
+    }
+
+
 def test_a_publish_follows_a_validated_draft_or_a_proof_and_nothing_else() -> None:
     assert [state for state, to in MOVES if to is S.PUBLISHING] == [S.READY_TO_PUBLISH]
     assert {state for state, to in MOVES if to is S.PUBLISHED} == {

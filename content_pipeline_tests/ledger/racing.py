@@ -1,7 +1,7 @@
 """Many processes after one cap: each reserves and settles until nothing fits any more.
 
 What belongs here: the processes. One imports everything and becomes the others by forking, so that
-16 of them cost one start. Prints what each made as JSON.
+64 of them cost one start. Prints what each made as JSON.
 """
 
 import json

@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import RowMapping
+from sqlalchemy import RowMapping, update
 from sqlalchemy.exc import IntegrityError
 
 from content_pipeline.core.failures import EXPLANATIONS, Failure, FailureClass
@@ -12,9 +12,15 @@ from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import RawResponse, Reading
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, spend
+from content_pipeline.ledger.attempts import FailedTries
 from content_pipeline.ledger.database import Lease, Ledger
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AnswerSource, AttemptKind, attempt_responses
+from content_pipeline.ledger.schema import (
+    AnswerSource,
+    AttemptKind,
+    attempt_responses,
+    seconds_from_now,
+)
 from content_pipeline.ledger.schema import attempts as attempt_rows
 from content_pipeline_tests.ledger.wanting import AMPLE, job_in, moved, rows_where, wanted
 from content_pipeline_tests.operations.small_site import rows_of
@@ -283,7 +289,7 @@ def test_tries_are_counted_by_class_kind_and_epoch(
 
     def count(kind: AttemptKind, failure_class: FailureClass) -> int:
         with ledger.begin() as connection:
-            return attempts.failed_count(connection, job, kind, failure_class)
+            return attempts.failed_tries(connection, job, kind, failure_class).count
 
     assert count(GENERATE, FailureClass.TRANSIENT) == 3
     assert count(GENERATE, FailureClass.THROTTLED) == 1
@@ -297,12 +303,32 @@ def test_the_tries_of_an_earlier_epoch_do_not_count(
     job, _ = held
     failed(ledger, opened(ledger, job), FailureClass.TRANSIENT)
     with ledger.begin() as connection:
-        assert (
-            attempts.failed_count(
-                connection, replace(job, epoch=2), GENERATE, FailureClass.TRANSIENT
-            )
-            == 0
+        tries = attempts.failed_tries(
+            connection, replace(job, epoch=2), GENERATE, FailureClass.TRANSIENT
         )
+    assert tries == FailedTries(count=0, since_s=0)
+
+
+def test_how_long_a_class_has_failed_is_counted_from_its_first_try(
+    ledger: Ledger, held: tuple[PageJob, Lease]
+) -> None:
+    job, _ = held
+    for age_s in (50, 500, 5):
+        identifier = opened(ledger, job)
+        failed(ledger, identifier, FailureClass.TRANSIENT)
+        with ledger.begin() as connection:
+            connection.execute(
+                update(attempt_rows)
+                .where(attempt_rows.c.attempt_id == identifier)
+                .values(finished_at=seconds_from_now(-age_s))
+            )
+    failed(ledger, opened(ledger, job), FailureClass.THROTTLED)
+    with ledger.begin() as connection:
+        long_ago = attempts.failed_tries(connection, job, GENERATE, FailureClass.TRANSIENT)
+        just_now = attempts.failed_tries(connection, job, GENERATE, FailureClass.THROTTLED)
+    assert (long_ago.count, just_now.count) == (3, 1)
+    assert 500 <= long_ago.since_s < 560
+    assert 0 <= just_now.since_s < 60
 
 
 def test_attempts_are_listed_with_what_they_cost(

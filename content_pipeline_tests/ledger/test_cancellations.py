@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.states import CANCELLABLE, MOVES, PageJobState
-from content_pipeline.ledger import cancellations, jobs, leases, reports
+from content_pipeline.ledger import cancellations, jobs, leases, reports, resting
 from content_pipeline.ledger.database import Lease, Ledger
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Selection
@@ -88,7 +88,7 @@ def test_who_and_why_stay_in_the_log_when_the_page_is_wanted_again(
     ask(ledger, job, by="ann", reason="a typo")
     moved(ledger, job, lease, S.CANCELLED)
     with ledger.begin() as connection:
-        jobs.move_resting(connection, job.page_job_id, sources=[S.CANCELLED], worker="repair")
+        resting.move_resting(connection, job.page_job_id, sources=[S.CANCELLED], worker="repair")
         assert cancellations.on_record(connection, job.page_job_id) is None
         log = reports.history(connection, job.page_job_id)
     why = [row["why"] for row in log if row["to_state"] == S.CANCELLED]

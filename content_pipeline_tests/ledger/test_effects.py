@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import RowMapping, func, update
+from sqlalchemy import RowMapping, func, text, update
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import publish_key
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import effects
+from content_pipeline.ledger import effects, overview
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.effects import SiteEffect
 from content_pipeline.ledger.jobs import PageJob
@@ -280,3 +280,81 @@ def test_a_hook_that_failed_for_good_is_wanted_again_by_the_next_page(
     assert take(ledger, site) == []
     want(ledger, site)
     assert len(take(ledger, site)) == 1
+
+
+def give_up(ledger: Ledger, effect: SiteEffect) -> None:
+    with ledger.begin() as connection:
+        effects.mark(connection, effect.effect_key, EffectState.FAILED, FAILURE)
+
+
+def given_up(ledger: Ledger, site: str) -> tuple[str, ...]:
+    with ledger.begin() as connection:
+        return effects.given_up(connection, site)
+
+
+def test_only_the_latest_announcement_of_a_hook_can_be_given_up(ledger: Ledger, site: str) -> None:
+    assert given_up(ledger, site) == ()
+    want(ledger, site, "sitemap", "index_page")
+    for effect in take(ledger, site):
+        give_up(ledger, effect)
+    assert given_up(ledger, site) == ("index_page", "sitemap")
+    assert given_up(ledger, f"{site}_b") == ()
+    want(ledger, site, "sitemap")
+    assert given_up(ledger, site) == ("index_page",), "it is wanted again"
+    (again,) = take(ledger, site)
+    finish(ledger, again)
+    assert given_up(ledger, site) == ("index_page",), "a success is not undone by older failures"
+    with ledger.begin() as connection:
+        assert overview.site_status(connection, site).failed_announcements == 1
+
+
+def test_an_older_request_that_fails_last_is_not_the_latest(ledger: Ledger, site: str) -> None:
+    want(ledger, site)
+    (first,) = take(ledger, site)
+    want(ledger, site)
+    give_up(ledger, first)
+    assert given_up(ledger, site) == ()
+
+
+def due_in(ledger: Ledger, site: str) -> float | None:
+    with ledger.begin() as connection:
+        return effects.seconds_until_due(connection, site, STALE_S)
+
+
+def test_it_is_known_when_an_announcement_can_be_taken(ledger: Ledger, site: str) -> None:
+    assert due_in(ledger, site) is None
+    want(ledger, site)
+    assert due_in(ledger, site) == 0
+    assert due_in(ledger, f"{site}_b") is None
+    (effect,) = take(ledger, site)
+    left = due_in(ledger, site)
+    assert left is not None
+    assert STALE_S - 10 < left <= STALE_S, "whoever is at it may be interrupted"
+    age(ledger, effect, STALE_S + 1)
+    assert due_in(ledger, site) == 0
+    put_back(ledger, effect, wait_s=500)
+    left = due_in(ledger, site)
+    assert left is not None
+    assert 490 < left <= 500
+    give_up(ledger, effect)
+    assert due_in(ledger, site) is None
+
+
+def test_pages_and_a_taker_lock_announcements_in_one_order(ledger: Ledger, site: str) -> None:
+    """A page that holds one kind and then wants another never waits for who waits for it.
+
+    ``sitemap`` was asked for first and lies first in the table, so a taker that took rows as they
+    lie held it while it waited for ``index_page``.
+    """
+    want(ledger, site, "sitemap")
+    want(ledger, site, "index_page")
+    with ThreadPoolExecutor(1) as pool:
+        with ledger.begin() as connection:
+            effects.want_for_site(connection, site, ("index_page",), "owner")
+            taking = pool.submit(take, ledger, site)
+            with pytest.raises(TimeoutError):
+                taking.result(timeout=0.5)
+            connection.execute(text("SET LOCAL lock_timeout = '5s'"))
+            effects.want_for_site(connection, site, ("sitemap",), "owner")
+        taken = taking.result(timeout=10)
+    assert [effect.kind for effect in taken] == ["index_page", "sitemap"]

@@ -105,10 +105,10 @@ def test_a_worker_cannot_renew_or_let_go_what_another_holds(ledger: Ledger, site
     _, lease = leased(ledger, site)
     _, stolen_lease = stolen(ledger, site, lease)
     with ledger.begin() as connection:
-        assert leases.renew(connection, [lease], 600) == frozenset()
+        assert leases.renew(connection, [lease], 600, longest_hold_s=600) == frozenset()
         leases.release(connection, lease)
         forged = replace(lease, token=stolen_lease.token + 1)
-        assert leases.renew(connection, [forged], 600) == frozenset()
+        assert leases.renew(connection, [forged], 600, longest_hold_s=600) == frozenset()
     (row,) = rows_where(ledger, lease_rows, resource=lease.resource)
     assert (row["token"], row["worker"]) == (stolen_lease.token, "thief")
 
@@ -119,7 +119,7 @@ def test_a_lease_that_ran_out_is_not_renewed_although_nobody_took_it(
     _, lease = leased(ledger, site)
     run_out(ledger, lease)
     with ledger.begin() as connection:
-        assert leases.renew(connection, [lease], 600) == frozenset()
+        assert leases.renew(connection, [lease], 600, longest_hold_s=600) == frozenset()
     assert len(claimed(ledger, site)) == 2
 
 
@@ -129,7 +129,7 @@ def test_a_heartbeat_does_not_wait_for_a_fenced_transaction(ledger: Ledger, site
         jobs.move(connection, job, S.RESERVED, lease=lease)
         with ledger.begin() as beating:
             beating.execute(text("SET LOCAL lock_timeout = '2s'"))
-            assert leases.renew(beating, [lease], 600) == {lease.token}
+            assert leases.renew(beating, [lease], 600, longest_hold_s=600) == {lease.token}
 
 
 def test_two_fenced_transactions_of_one_lease_do_not_wait_for_each_other(

@@ -14,12 +14,12 @@ import pytest
 from sqlalchemy import func, select, text
 
 from content_pipeline.config import DAY_BUDGET_VARIABLE
-from content_pipeline.core.errors import BudgetExhausted
+from content_pipeline.core.errors import BudgetExhausted, CapTooSmall, PageBudgetExhausted
 from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import budgets
 from content_pipeline.ledger.schema import spend as spend_rows
-from content_pipeline.ledger.spend import Caps, PageBudgetExhausted
+from content_pipeline.ledger.spend import Caps
 from content_pipeline_tests.ledger.conftest import MakeDatabase
 from content_pipeline_tests.ledger.racing import Order, race
 from content_pipeline_tests.ledger.wanting import current_job, leased, reserved, wanted
@@ -27,7 +27,6 @@ from content_pipeline_tests.operations.small_site import rows_of
 
 USD = Decimal
 RACERS = 32
-PROCESSES = 16
 ROOT = Path(__file__).parents[2]
 
 
@@ -98,20 +97,46 @@ def test_two_sites_share_it(own_ledger: Ledger) -> None:
 def test_a_refusal_leaves_the_sites_own_budget_untouched(own_ledger: Ledger) -> None:
     wanted(own_ledger, "one", rows_of(1))
     job, _ = leased(own_ledger, "one")
+    reserved(own_ledger, job, 1, "0.1", caps("0.4"))
     with pytest.raises(BudgetExhausted, match="all sites"):
+        reserved(own_ledger, job, 2, "0.35", caps("0.4"))
+    assert committed(own_ledger) == summed(own_ledger) == USD("0.1")
+    with pytest.raises(BudgetExhausted, match="the site's cap"):
+        reserved(own_ledger, job, 2, "0.35", caps("0.5", day="0.4"))
+    reserved(own_ledger, job, 2, "0.3", caps("0.4"))
+    both_scopes_agree(own_ledger)
+
+
+def test_a_call_above_the_whole_cap_would_wait_for_ever(own_ledger: Ledger) -> None:
+    wanted(own_ledger, "one", rows_of(1))
+    job, _ = leased(own_ledger, "one")
+    with pytest.raises(CapTooSmall, match=rf"{DAY_BUDGET_VARIABLE} allows all sites together"):
         reserved(own_ledger, job, 1, "0.5", caps("0.4"))
     assert committed(own_ledger) == summed(own_ledger) == 0
-    with pytest.raises(BudgetExhausted, match="the site's cap"):
-        reserved(own_ledger, job, 1, "0.5", caps("0.5", day="0.4"))
-    reserved(own_ledger, job, 1, "0.4", caps("0.4"))
-    both_scopes_agree(own_ledger)
+
+
+def test_the_room_of_a_day_is_the_smaller_of_both_caps(own_ledger: Ledger) -> None:
+    jobs = []
+    for name in ("one", "other"):
+        wanted(own_ledger, name, rows_of(1))
+        jobs.append(leased(own_ledger, name)[0])
+    reserved(own_ledger, jobs[0], 1, "0.6")
+    with own_ledger.begin() as connection:
+        rooms = [
+            spend.room_usd(connection, "other", allowed)
+            for allowed in (caps("1"), caps("1", day="0.3"), caps("0.5"), caps("0"), caps(None))
+        ]
+    assert rooms[:4] == [USD("0.4"), USD("0.3"), 0, 0]
+    assert rooms[4] == caps(None).site_day_usd
 
 
 def test_a_cap_of_nothing_allows_nothing(own_ledger: Ledger) -> None:
     wanted(own_ledger, "one", rows_of(1))
     job, _ = leased(own_ledger, "one")
-    with pytest.raises(BudgetExhausted):
+    with pytest.raises(BudgetExhausted) as refused:
         reserved(own_ledger, job, 1, "0.00000001", caps("0"))
+    # Who pays nothing for a while means to go on: pages wait, and none is given up.
+    assert type(refused.value) is BudgetExhausted
 
 
 def test_what_was_spent_without_a_cap_counts_once_there_is_one(own_ledger: Ledger) -> None:
@@ -205,8 +230,9 @@ def test_thirty_two_threads_use_it_up_and_never_pass_it(own_ledger: Ledger) -> N
     assert_kept_and_used(own_ledger, sum(made), seen, order)
 
 
-def test_sixteen_processes_use_it_up_and_never_pass_it(own_ledger: Ledger) -> None:
-    order = order_for(own_ledger, PROCESSES)
+@pytest.mark.parametrize("processes", [16, 64])
+def test_many_processes_use_it_up_and_never_pass_it(processes: int, own_ledger: Ledger) -> None:
+    order = order_for(own_ledger, processes)
     with watched(own_ledger) as seen:
         done = subprocess.run(
             [sys.executable, "-m", "content_pipeline_tests.ledger.racing"],
@@ -217,8 +243,8 @@ def test_sixteen_processes_use_it_up_and_never_pass_it(own_ledger: Ledger) -> No
             check=True,
         )
     result = json.loads(done.stdout)
-    assert result["statuses"] == [0] * PROCESSES, done.stderr
-    assert len(result["made"]) == PROCESSES
+    assert result["statuses"] == [0] * processes, done.stderr
+    assert len(result["made"]) == processes
     assert_kept_and_used(own_ledger, sum(result["made"]), seen, order)
 
 

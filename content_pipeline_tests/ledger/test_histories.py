@@ -20,7 +20,7 @@ from sqlalchemy import Connection, func, select, update
 
 from content_pipeline.core.errors import BudgetExhausted, LeaseLost
 from content_pipeline.core.states import FINAL, MOVES, WORKABLE, PageJobState
-from content_pipeline.ledger import attempts, jobs, leases, spend
+from content_pipeline.ledger import attempts, jobs, leases, resting, spend
 from content_pipeline.ledger.database import Lease, Ledger
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Selection
@@ -110,7 +110,7 @@ class Histories(RuleBasedStateMachine):
     def a_person_repairs(self, topic: str, worker: str, turns: list[int], next_epoch: bool) -> None:
         for row in rows_where(self.ledger, page_jobs, site=self.site, topic_key=topic):
             with self.ledger.begin() as connection:
-                jobs.move_resting(
+                resting.move_resting(
                     connection,
                     row["page_job_id"],
                     sources=[S.FAILED_TERMINAL, S.DEAD_LETTERED, S.CANCELLED],

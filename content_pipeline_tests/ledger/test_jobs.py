@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import FINAL, MOVES, PageJobState
-from content_pipeline.ledger import jobs, reports
+from content_pipeline.ledger import jobs, reports, resting
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.schema import draft_revisions, page_jobs, pages, transitions
 from content_pipeline_tests.ledger.wanting import (
@@ -200,7 +200,7 @@ def test_postponing_a_job_that_moved_on_changes_nothing(ledger: Ledger, site: st
 
 def woken(ledger: Ledger, page_job_id: str, *sources: PageJobState) -> PageJobState | None:
     with ledger.begin() as connection:
-        return jobs.move_resting(
+        return resting.move_resting(
             connection, page_job_id, sources=sources, worker="a person", cause="the cause"
         )
 
@@ -240,7 +240,7 @@ def test_waking_forgets_a_cancellation_and_may_begin_a_new_epoch(ledger: Ledger,
     ask_to_cancel(ledger, job.page_job_id)
     moved(ledger, job, lease, S.CANCELLED)
     with ledger.begin() as connection:
-        jobs.move_resting(
+        resting.move_resting(
             connection, job.page_job_id, sources=[S.CANCELLED], worker="p", next_epoch=True
         )
         again = jobs.load(connection, job.page_job_id)

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import func, update
 
 from content_pipeline.core.states import ALL_STAGES, FINAL, WORKABLE, PageJobState, Stage, states_of
-from content_pipeline.ledger import leases
+from content_pipeline.ledger import jobs, leases
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Claim, Outlook, Selection
 from content_pipeline.ledger.schema import leases as lease_rows
-from content_pipeline.ledger.schema import page_jobs
+from content_pipeline.ledger.schema import page_jobs, seconds_from_now
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -109,12 +109,55 @@ def test_a_renewed_lease_outlives_its_first_time(ledger: Ledger, site_name: str)
     wanted(ledger, site_name, rows_of(1))
     (held,) = claimed(ledger, Selection(site=site_name), lease_s=0.2)
     with ledger.begin() as connection:
-        assert leases.renew(connection, [held.lease], 30) == {held.lease.token}
+        assert leases.renew(connection, [held.lease], 30, longest_hold_s=600) == {held.lease.token}
     with ledger.begin() as connection:
         connection.execute(func.pg_sleep(0.25).select())
     assert claimed(ledger, Selection(site=site_name)) == []
     with ledger.begin() as connection:
-        assert leases.renew(connection, [], 30) == frozenset()
+        assert leases.renew(connection, [], 30, longest_hold_s=600) == frozenset()
+
+
+def test_a_page_without_a_move_is_held_no_longer_than_its_site_allows(
+    ledger: Ledger, site_name: str
+) -> None:
+    wanted(ledger, site_name, rows_of(2))
+    hangs, moves = claimed(ledger, Selection(site=site_name))
+    with ledger.begin() as connection:
+        connection.execute(
+            update(lease_rows)
+            .where(lease_rows.c.resource.in_([hangs.lease.resource, moves.lease.resource]))
+            .values(acquired_at=seconds_from_now(-100))
+        )
+        connection.execute(
+            update(page_jobs)
+            .where(page_jobs.c.page_job_id == hangs.page_job_id)
+            .values(updated_at=seconds_from_now(-90))
+        )
+    with ledger.fenced(moves.lease) as connection:
+        job = jobs.load(connection, moves.page_job_id)
+        jobs.move(connection, job, PageJobState.RESERVED, lease=moves.lease)
+    both = [hangs.lease, moves.lease]
+    with ledger.begin() as connection:
+        kept = leases.renew(connection, both, 30, longest_hold_s=95)
+        assert kept == {hangs.lease.token, moves.lease.token}
+        kept = leases.renew(connection, both, 30, longest_hold_s=80)
+        assert kept == {moves.lease.token}
+
+
+def test_a_page_just_claimed_is_held_however_long_ago_it_last_moved(
+    ledger: Ledger, site_name: str
+) -> None:
+    wanted(ledger, site_name, rows_of(1))
+    with ledger.begin() as connection:
+        connection.execute(
+            update(page_jobs)
+            .where(page_jobs.c.site == site_name)
+            .values(updated_at=seconds_from_now(-86_400))
+        )
+    (held,) = claimed(ledger, Selection(site=site_name))
+    with ledger.begin() as connection:
+        kept = leases.renew(connection, [held.lease], 30, longest_hold_s=60)
+    assert kept == {held.lease.token}
 
 
 def test_a_lease_let_go_is_free_at_once(ledger: Ledger, site_name: str) -> None:

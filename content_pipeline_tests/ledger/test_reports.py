@@ -4,13 +4,14 @@ from decimal import Decimal
 
 import pytest
 
+from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow
 from content_pipeline.ledger import attempts, effects, overview, reports, spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AttemptKind, EffectState
+from content_pipeline.ledger.schema import AttemptKind, EffectState, pages
 from content_pipeline.ledger.spend import SpendTotals
 from content_pipeline_tests.ledger.wanting import (
     current_job,
@@ -20,6 +21,7 @@ from content_pipeline_tests.ledger.wanting import (
     move_once,
     moved,
     reserved,
+    rows_where,
     take_in,
 )
 from content_pipeline_tests.operations.small_site import path_of, rows_of, settings_of
@@ -75,6 +77,20 @@ def test_pages_are_reported_in_table_order_with_their_attempts(ledger: Ledger, s
     assert found[0].usd == 0
 
 
+def test_an_attempt_says_which_step_it_was(ledger: Ledger, site: str) -> None:
+    job, lease = leased(ledger, site)
+    kinds = {"outline": AttemptKind.GENERATE, "article": AttemptKind.GENERATE}
+    for number, (step, kind) in enumerate([*kinds.items(), ("publish", AttemptKind.PUBLISH)], 1):
+        with ledger.fenced(lease) as connection:
+            opened = attempts.open_attempt(
+                connection, job, kind, number=number, worker="w", run_id=None, step=step
+            )
+            attempts.succeed(connection, opened, revision=None, output_hash="hash")
+    with ledger.begin() as connection:
+        (report,) = reports.page_reports(connection, site, ["t0"])
+    assert [item.step for item in report.attempts] == ["outline", "article", "publish"]
+
+
 def test_a_page_is_reported_as_its_current_job_stands(ledger: Ledger, site: str) -> None:
     job, lease = job_in(ledger, site, S.VALIDATING, "t2")
     moved(ledger, job, lease, S.FAILED_TERMINAL)
@@ -99,6 +115,24 @@ def test_a_topic_is_found_by_whatever_people_have_at_hand(ledger: Ledger, site: 
         assert reports.find_topic(connection, job.page_job_id) == (site, "t3")
         assert reports.find_topic(connection, "nothing", site) is None
         assert reports.find_topic(connection, "t3", f"{site}_b") is None
+
+
+def test_what_several_sites_have_is_asked_back_with_their_names(
+    ledger: Ledger, site_name: str
+) -> None:
+    row = rows_of(1)[0] | {"id": f"id_of_{site_name}", "name": f"Town of {site_name}"}
+    one, other = f"{site_name}_a", f"{site_name}_b"
+    for name in (other, one):
+        take_in(ledger, settings_of(name), [row])
+    job = current_job(ledger, one, row["id"])
+    (page,) = rows_where(ledger, pages, page_id=job["page_id"])
+    with ledger.begin() as connection:
+        for handle in (row["id"], page["path"]):
+            with pytest.raises(ConfigurationError, match=rf"--site: {one}, {other}$"):
+                reports.find_topic(connection, handle)
+            assert reports.find_topic(connection, handle, other) == (other, row["id"])
+        for handle in (job["page_id"], job["page_job_id"]):
+            assert reports.find_topic(connection, handle) == (one, row["id"])
 
 
 def test_the_history_of_a_topic_holds_all_its_jobs(ledger: Ledger, site: str) -> None:

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from content_pipeline.core.errors import BudgetExhausted
+from content_pipeline.core.errors import BudgetExhausted, CapTooSmall, PageBudgetExhausted
 from content_pipeline.core.states import MOVES, PageJobState
 from content_pipeline.ledger import attempts, spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, budgets
 from content_pipeline.ledger.schema import spend as spend_rows
-from content_pipeline.ledger.spend import Caps, PageBudgetExhausted
+from content_pipeline.ledger.spend import Caps
 from content_pipeline_tests.ledger.wanting import (
     AMPLE,
     job_in,
@@ -118,14 +118,57 @@ def test_the_cap_of_a_page_counts_all_its_calls_at_their_worst(
 
 
 def test_a_refused_reservation_leaves_no_trace(ledger: Ledger, job: PageJob) -> None:
-    with pytest.raises(BudgetExhausted, match=r"pass the site's cap of \$0\.2") as refused:
+    reserved(ledger, job, 1, "0.2", caps(day="0.4"))
+    with pytest.raises(BudgetExhausted, match=r"pass the site's cap of \$0\.4") as refused:
+        reserved(ledger, job, 2, "0.3", caps(day="0.4"))
+    assert type(refused.value) is BudgetExhausted, "a new day may help"
+    assert len(rows_where(ledger, spend_rows, site=job.site)) == 1
+    reserved(ledger, job, 2, "0.2", caps(day="0.4"))
+    with pytest.raises(BudgetExhausted):
+        reserved(ledger, job, 3, "0.00000001", caps(day="0.4"))
+    assert committed(ledger, job.site) == USD("0.4")
+
+
+def test_a_call_above_a_whole_days_cap_is_told_apart_from_a_spent_day(
+    ledger: Ledger, job: PageJob
+) -> None:
+    with pytest.raises(CapTooSmall, match=r"could cost \$0\.3.*budgets\.site_day_usd.*\(\$0\.2\)"):
         reserved(ledger, job, 1, "0.3", caps(day="0.2"))
-    assert not isinstance(refused.value, PageBudgetExhausted)
     assert rows_where(ledger, spend_rows, site=job.site) == []
     reserved(ledger, job, 1, "0.2", caps(day="0.2"))
-    with pytest.raises(BudgetExhausted):
-        reserved(ledger, job, 2, "0.00000001", caps(day="0.2"))
-    assert committed(ledger, job.site) == USD("0.2")
+
+
+@pytest.mark.parametrize(
+    ("more", "allowed", "told"),
+    [
+        ("0.00000002", caps(page="0.00000001"), ["$0.00000002", "$0.00000001"]),
+        ("0.00000002", caps(day="0.00000001"), ["$0.00000002", "($0.00000001)"]),
+        ("0.00000001", caps(day="0.00000001"), ["$0.00000001,", "cap of $0.00000001 for"]),
+    ],
+)
+def test_the_smallest_amounts_are_written_out(
+    more: str, allowed: Caps, told: list[str], ledger: Ledger, job: PageJob
+) -> None:
+    reserved(ledger, job, 1, "0.00000001")
+    with pytest.raises(BudgetExhausted) as refused:
+        reserved(ledger, job, 2, more, allowed)
+    for amount in told:
+        assert amount in str(refused.value)
+    assert "E-" not in str(refused.value)
+
+
+def test_the_room_of_a_day_is_what_is_not_committed(ledger: Ledger, job: PageJob) -> None:
+    def room(allowed: Caps) -> Decimal:
+        with ledger.begin() as connection:
+            return spend.room_usd(connection, job.site, allowed)
+
+    assert room(caps(day="0.5")) == USD("0.5")
+    first = reserved(ledger, job, 1, "0.3")
+    assert room(caps(day="0.5")) == USD("0.2")
+    assert room(caps(day="0.1")) == 0
+    with ledger.begin() as connection:
+        spend.settle(connection, first, USD("0.05"))
+    assert room(caps(day="0.5")) == USD("0.45")
 
 
 def test_the_cap_of_the_day_is_never_passed_by_thirty_two_threads(

@@ -5,7 +5,7 @@ import pytest
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState
 from content_pipeline.core.validation import Finding
-from content_pipeline.ledger import attempts, jobs, rejections, reports
+from content_pipeline.ledger import attempts, jobs, rejections, reports, resting
 from content_pipeline.ledger.database import Lease, Ledger
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -42,7 +42,7 @@ def called(ledger: Ledger, job: PageJob, *, lost: bool, number: int = 1) -> None
 
 def wake(ledger: Ledger, job: PageJob, source: PageJobState) -> PageJobState | None:
     with ledger.begin() as connection:
-        return jobs.move_resting(
+        return resting.move_resting(
             connection, job.page_job_id, sources=[source], worker="a person", next_epoch=True
         )
 

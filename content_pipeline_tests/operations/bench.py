@@ -13,7 +13,7 @@ from sqlalchemy import Row, Select, func, select, update
 
 from content_pipeline.core.cms import CMS, Document
 from content_pipeline.core.failures import Failure
-from content_pipeline.core.ports import LanguageModel, SiteHook
+from content_pipeline.core.ports import Announcement, LanguageModel, SiteHook
 from content_pipeline.core.states import ALL_STAGES, WORKABLE, PageJobState, Stage
 from content_pipeline.ledger import effects as effect_ledger
 from content_pipeline.ledger import jobs, leases, reports
@@ -100,9 +100,11 @@ class Bench:
     def run_drafts(self) -> None:
         self.run(Stage.DRAFT)
 
-    def announce(self, **replaced: Any) -> list[tuple[str, Failure | str]]:
+    def announce(
+        self, *, even_given_up: bool = False, **replaced: Any
+    ) -> dict[str, Announcement | Failure]:
         """Tell the site's hooks what is due; ``replaced``: parts of the worker's runtime."""
-        return announce(replace(self.worker(), **replaced))
+        return announce(replace(self.worker(), **replaced), even_given_up=even_given_up)
 
     def want_announcements(self, *kinds: str) -> None:
         with self.ledger.begin() as connection:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.ports import Announcement
 from content_pipeline.ledger.schema import effects
 from content_pipeline_tests.conftest import MakeBench
 from content_pipeline_tests.ledger.wanting import rows_where
@@ -18,6 +19,9 @@ from content_pipeline_tests.operations.fakes import (
     failed,
 )
 from content_pipeline_tests.operations.small_site import path_of, sitemap_paths
+
+TOLD = {"sitemap": Announcement(location="sitemap.xml", changed=True)}
+"""What comes of telling a scripted hook for the first time, or anew."""
 
 
 def published(make_bench: MakeBench, towns: int = 2, **more: object) -> tuple[Bench, ScriptedHook]:
@@ -48,11 +52,11 @@ def fails(failure_class: FailureClass = FailureClass.STORAGE) -> "deque[object]"
 
 def test_all_pages_are_announced_at_once(make_bench: MakeBench) -> None:
     bench, hook = published(make_bench, 5)
-    assert bench.announce() == [("sitemap", "sitemap.xml")]
+    assert bench.announce() == TOLD
     assert list(hook.paths()) == sorted(path_of(row) for row in bench.rows)
     assert len(hook.told) == 1
     assert outcomes(bench) == [("done", "changed")]
-    assert bench.announce() == []
+    assert bench.announce() == {}
     assert len(hook.told) == 1
 
 
@@ -60,7 +64,7 @@ def test_the_real_hooks_write_the_real_files(make_bench: MakeBench) -> None:
     bench = make_bench(towns=3)
     bench.submit_and_run()
     told = bench.announce()
-    assert sorted(kind for kind, _ in told) == ["index_page", "sitemap"]
+    assert sorted(told) == ["index_page", "sitemap"]
     assert sitemap_paths(bench.folder) == sorted(path_of(row) for row in bench.rows)
     index = (bench.folder / "index.html").read_text()
     assert all(path_of(row).strip("/") in index for row in bench.rows)
@@ -92,20 +96,20 @@ def test_a_page_published_again_unchanged_asks_for_nothing(make_bench: MakeBench
 def test_a_hook_that_fails_is_told_again_later(make_bench: MakeBench) -> None:
     bench, hook = published(make_bench, retries={"storage": {"attempts": 3, "first_wait_s": 60}})
     hook.on_announce = fails()  # type: ignore[assignment]
-    ((kind, failure),) = bench.announce(random=lambda: 0.5)
+    ((kind, failure),) = bench.announce(random=lambda: 0.5).items()
     assert kind == "sitemap"
     assert isinstance(failure, Failure)
     assert outcomes(bench) == [("pending", None)]
-    assert bench.announce() == []
+    assert bench.announce() == {}
     bench.make_due()
-    assert bench.announce() == [("sitemap", "sitemap.xml")]
+    assert bench.announce() == TOLD
     assert outcomes(bench) == [("done", "changed")]
 
 
 def test_a_hook_that_fails_once_and_then_not_is_reported_as_told(make_bench: MakeBench) -> None:
     bench, hook = published(make_bench)
     hook.on_announce = fails()  # type: ignore[assignment]
-    assert bench.announce() == [("sitemap", "sitemap.xml")]
+    assert bench.announce() == TOLD
     assert len(hook.told) == 1
 
 
@@ -114,20 +118,40 @@ def test_a_hook_that_keeps_failing_is_given_up_and_told_of_the_next_page(
 ) -> None:
     bench, hook = published(make_bench, 1, retries={"storage": {"attempts": 2, "first_wait_s": 0}})
     hook.on_announce = fails() + fails()  # type: ignore[assignment]
-    ((_, failure),) = bench.announce()
+    (failure,) = bench.announce().values()
     assert isinstance(failure, Failure)
     assert outcomes(bench) == [("failed", None)]
     bench.rows[0]["river"] = "Rhine"
     bench.submit_and_run()
-    assert bench.announce() == [("sitemap", "sitemap.xml")]
+    assert bench.announce() == TOLD
+
+
+def test_a_hook_that_was_given_up_is_tried_again_for_a_person(make_bench: MakeBench) -> None:
+    bench, hook = published(make_bench, 1, retries={"storage": {"attempts": 1}})
+    hook.on_announce = fails() + fails()  # type: ignore[assignment]
+    assert isinstance(bench.announce()["sitemap"], Failure)
+    assert bench.announce() == {}, "nobody asked"
+    assert isinstance(bench.announce(even_given_up=True)["sitemap"], Failure)
+    assert bench.announce(even_given_up=True) == TOLD
+    assert outcomes(bench) == [("failed", None), ("failed", None), ("done", "changed")]
+    assert bench.announce(even_given_up=True) == {}, "it is told by now"
+    assert len(hook.told) == 1
+
+
+def test_trying_again_hurries_nothing_that_waits(make_bench: MakeBench) -> None:
+    bench, hook = published(make_bench, 1, retries={"storage": {"attempts": 3, "first_wait_s": 60}})
+    hook.on_announce = fails()  # type: ignore[assignment]
+    bench.announce(random=lambda: 0.5)
+    assert bench.announce(even_given_up=True) == {}
+    assert outcomes(bench) == [("pending", None)]
 
 
 def test_one_failing_hook_does_not_keep_another_from_being_told(make_bench: MakeBench) -> None:
     good, bad = ScriptedHook(kind="index_page"), ScriptedHook(kind="sitemap")
     bench, _ = published(make_bench, 1, hooks=(good, bad))
     bad.on_announce = fails(FailureClass.CONFLICT)  # type: ignore[assignment]
-    told = dict(bench.announce())
-    assert told["index_page"] == "sitemap.xml"
+    told = bench.announce()
+    assert told["index_page"] == TOLD["sitemap"]
     assert isinstance(told["sitemap"], Failure)
     assert (len(good.told), len(bad.told)) == (1, 0)
 
@@ -135,7 +159,7 @@ def test_one_failing_hook_does_not_keep_another_from_being_told(make_bench: Make
 def test_a_hook_the_site_no_longer_has_is_not_waited_for(make_bench: MakeBench) -> None:
     bench, _ = published(make_bench)
     bench.hooks = ()
-    assert bench.announce() == [("sitemap", "not wanted any more")]
+    assert bench.announce() == {}
     assert outcomes(bench) == [("done", "not_wanted")]
 
 
@@ -154,7 +178,7 @@ def test_an_interrupted_announcement_is_taken_over_after_a_lease(make_bench: Mak
         bench.announce()
     bench.on_checkpoint = None
     assert hook.told == []
-    assert bench.announce() == [("sitemap", "sitemap.xml")]
+    assert bench.announce() == TOLD
     assert len(list(hook.paths())) == 2
     assert outcomes(bench) == [("done", "changed")]
 

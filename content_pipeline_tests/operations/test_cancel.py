@@ -173,7 +173,7 @@ def test_a_call_that_fails_after_the_wish_leaves_nobody_anything_to_repair(
 def test_a_lost_call_is_settled_first_and_then_the_page_is_cancelled(
     make_bench: MakeBench,
 ) -> None:
-    soon = {"deadline_s": 0.1, "answer_slack_s": 0}
+    soon = {"deadline_s": 0.1, "answer_slack_s": 0.01}
     bench, model, _ = scripted(make_bench, generation=soon)
     lost = Failure(failure_class=FailureClass.UNCERTAIN, message="the connection broke")
     model.on_send.append(call_raises(CallFailed(lost)))

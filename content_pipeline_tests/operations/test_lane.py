@@ -199,7 +199,7 @@ def test_a_page_that_is_only_looked_at_again_does_not_keep_a_lane_alive(
     model = ScriptedModel(
         look_up_by_attempt=True, on_send=deque([call_raises(failed(FailureClass.UNCERTAIN))])
     )
-    bench = make_bench(model=model, lane={"patience_s": 1.2}, generation={"answer_slack_s": 3_000})
+    bench = make_bench(model=model, lane={"patience_s": 1.2}, generation={"answer_slack_s": 300})
     bench.submit()
     bench.step()
     bench.make_due()

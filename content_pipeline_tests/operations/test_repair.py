@@ -134,7 +134,7 @@ def given_up(make_bench: MakeBench) -> tuple[Bench, ScriptedModel]:
     bench, _, _ = bench_of(
         make_bench,
         model=model,
-        generation={"deadline_s": 0.1, "answer_slack_s": 0},
+        generation={"deadline_s": 0.1, "answer_slack_s": 0.01},
         retries={"uncertain": {"attempts": 1}},
     )
     unknown = GenerationLookUp(

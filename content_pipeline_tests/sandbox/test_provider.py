@@ -212,7 +212,7 @@ def test_a_client_that_times_out_finds_its_answer_later(
 
 
 def test_sixty_four_calls_wait_side_by_side(box: SandboxClient, make_sdk: MakeSdk) -> None:
-    box.set_settings(ProviderSettings(latency_median_s=0.5, latency_sigma=0))
+    box.set_settings(ProviderSettings(latency_median_s=3, latency_sigma=0))
     sdk, most = make_sdk(box.base_url), 0
     done = threading.Event()
     with ThreadPoolExecutor(64) as pool:
@@ -223,6 +223,22 @@ def test_sixty_four_calls_wait_side_by_side(box: SandboxClient, make_sdk: MakeSd
                 done.set()
     assert len({call.result().id for call in calls}) == 64
     assert most == 64
+
+
+def test_calls_beyond_the_most_at_once_are_rejected_and_journaled_with_their_number(
+    box: SandboxClient, make_sdk: MakeSdk
+) -> None:
+    box.set_settings(ProviderSettings(latency_median_s=0.5, latency_sigma=0, most_at_once=3))
+    sdk = make_sdk(box.base_url)
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(create, sdk, **stored_as(f"attempt-{n}")) for n in range(8)]
+        errors = [error for call in calls if (error := call.exception())]
+    assert [type(error) for error in errors] == [openai.RateLimitError] * 5
+    told = sorted(each["at_once"] for each in box.requests())
+    assert told == [1, 2, 3, 4, 4, 4, 4, 4]
+    assert box.truth()["generations_by_attempt_id"].keys() < {f"attempt-{n}" for n in range(8)}
+    assert len(box.truth()["generations"]) == 3
+    create(sdk, **stored_as("attempt-8"))  # all three have ended
 
 
 def test_five_hundred_calls_from_many_threads_are_each_billed_once(

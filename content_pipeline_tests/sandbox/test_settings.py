@@ -56,6 +56,7 @@ def test_no_draw_is_longer_than_a_client_waits() -> None:
         {"context_tokens": 0},
         {"idle_exit_s": -1},
         {"listing_delay_s": -1},
+        {"most_at_once": -1},
         {"latency": 1},
     ],
 )
@@ -65,6 +66,7 @@ def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
 
 
 def test_a_sites_settings_of_the_sandbox_fit_as_they_are() -> None:
-    site = SandboxSettings(latency_median_s=0.3, latency_sigma=0.1, seed=5)
+    site = SandboxSettings(latency_median_s=0.3, latency_sigma=0.1, most_at_once=7, seed=5)
     settings = ProviderSettings(**site.model_dump())
     assert (settings.latency_median_s, settings.latency_sigma, settings.seed) == (0.3, 0.1, 5)
+    assert settings.most_at_once == 7

@@ -7,6 +7,7 @@ compares the two). Triggers stand in the migrations, which is where PostgreSQL g
 from content_pipeline.ledger.schema.calls import (
     attempt_responses,
     attempts,
+    call_limits,
     effects,
     leases,
     routes,
@@ -53,6 +54,7 @@ __all__ = [
     "attempt_responses",
     "attempts",
     "budgets",
+    "call_limits",
     "draft_revisions",
     "effect_numbers",
     "effects",

@@ -1,4 +1,4 @@
-"""Tables of what was sent outside: effects (the outbox), attempts, raw answers, leases."""
+"""Tables of what was sent outside: effects (the outbox), attempts, raw answers, leases, routes."""
 
 from sqlalchemy import (
     BigInteger,
@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.throttling import HOLD_CALLS, SUPPOSED_BACKGROUND
 from content_pipeline.ledger.schema.vocabulary import (
     AnswerSource,
     AttemptKind,
@@ -154,10 +155,6 @@ routes = Table(
     "routes",
     metadata,
     Column("route", Text, primary_key=True),
-    Column("call_limit", Float, nullable=False),
-    Column("most_calls", Float, nullable=False),
-    Column("cut_from", Float),
-    Column("cut_at", Time),
     Column("paused_until", Time),
     Column("pause_reason", Text),
     Column("circuit_class", Text),
@@ -165,11 +162,27 @@ routes = Table(
     Column("circuit_opened_at", Time),
     created(),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
-    CheckConstraint("call_limit >= 1 AND call_limit <= most_calls", name="call_limit"),
     CheckConstraint(
         "(circuit_class IS NULL) = (circuit_message IS NULL) AND "
         "(circuit_class IS NULL) = (circuit_opened_at IS NULL)",
         name="circuit_says_why",
     ),
     comment="One row per account at a service: what every machine must heed before it calls",
+)
+
+call_limits = Table(
+    "call_limits",
+    metadata,
+    Column("route", Text, primary_key=True),
+    Column("limit", Integer, nullable=False),
+    Column("most", Integer, nullable=False),
+    Column("fallback", Integer),
+    Column("calls_left", Integer, nullable=False, server_default=text(f"{HOLD_CALLS}")),
+    Column("background", Float, nullable=False, server_default=text(f"{SUPPOSED_BACKGROUND}")),
+    Column("suspicion", Float, nullable=False, server_default=text("0")),
+    created(),
+    Column("updated_at", Time, nullable=False, server_default=func.now()),
+    CheckConstraint('"limit" >= 1 AND "limit" <= most', name="limit"),
+    CheckConstraint("fallback >= 1", name="fallback"),
+    comment="One row per account at a provider: how many calls may be out at once",
 )

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -21,7 +22,14 @@ from sqlalchemy.dialects.postgresql import JSONB
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import SiteChange
 from content_pipeline.core.states import FINAL, WORKABLE, PageJobState
-from content_pipeline.ledger.schema.vocabulary import Time, TopicStatus, created, metadata, one_of
+from content_pipeline.ledger.schema.vocabulary import (
+    Time,
+    TopicStatus,
+    Usd,
+    created,
+    metadata,
+    one_of,
+)
 
 sites = Table(
     "sites",
@@ -32,6 +40,7 @@ sites = Table(
     Column("owner", Text, nullable=False),
     created(),
     Column("model_route", Text, nullable=False, server_default=text("''")),
+    Column("page_deadline_s", Float, nullable=False, server_default=text("1209600")),
 )
 
 pages = Table(
@@ -139,6 +148,8 @@ page_jobs = Table(
     Column("finished_at", Time),
     Column("cancel_requested_by", Text),
     Column("cancel_reason", Text),
+    Column("deadline_at", Time, nullable=False),
+    Column("waits_for_usd", Usd),
     ForeignKeyConstraint(["site", "topic_key"], ["topics.site", "topics.topic_key"]),
     CheckConstraint(one_of("state", PageJobState), name="state"),
     CheckConstraint(

@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    BindParameter,
     Column,
     ColumnElement,
     DateTime,
@@ -127,7 +126,7 @@ def created() -> Column[Any]:
     return Column("created_at", Time, nullable=False, server_default=func.now())
 
 
-def seconds_from_now(seconds: float | BindParameter[float]) -> ColumnElement[Any]:
+def seconds_from_now(seconds: float | ColumnElement[float]) -> ColumnElement[Any]:
     """A time on the database's clock, ``seconds`` from now (or before now when negative)."""
     return func.clock_timestamp() + func.make_interval(*_NOTHING_ABOVE_SECONDS, seconds)
 
