@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from content_pipeline.core.chain import StepRole
-from content_pipeline.core.cms_settings import CMSSettings
+from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
@@ -347,6 +347,17 @@ class SiteSettings(_Settings):
         )
         if why is not None:
             raise ValueError(why)
+        return self
+
+    @model_validator(mode="after")
+    def _fit_for_its_cms(self) -> Self:
+        if isinstance(self.cms, WordPressCMSSettings):
+            why = self.cms.why_unfit(
+                sample_path=PATH_FIELD.sub("x", self.topics.path),
+                longest_hold_s=self.lane.longest_hold_s,
+            )
+            if why is not None:
+                raise ValueError(why)
         return self
 
     @field_validator("base_url")
