@@ -14,6 +14,15 @@ from content_pipeline.core.settings import Settings, VariableName
 
 DEFAULT_KIND = "folder"
 
+WORDPRESS_SLUG = re.compile(
+    r"(?!(?:(?:page)?[0-9]+|feed|rdf|rss2?|atom|embed)\Z)[a-z0-9_]+(?:-[a-z0-9_]+)*"
+)
+"""What WordPress keeps as it is: the rest it rewrites without a word, or gives a suffix."""
+
+WORDPRESS_CALLS = 6
+"""Requests that one publish waits for, each for up to its deadline: two looks, the parent, the
+draft, the publish, and reading back."""
+
 
 class FolderCMSSettings(Settings):
     """A folder that a web server or a browser shows as a site."""
@@ -64,6 +73,24 @@ class WordPressCMSSettings(Settings):
     deadline_s: Annotated[
         float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
     ] = 30
+
+    def why_unfit(self, *, sample_path: str, longest_hold_s: float) -> str | None:
+        """Why a site cannot be published as its other settings say; None when it can.
+
+        ``sample_path``: a path of its pages, with every column filled.
+        """
+        if not all(map(WORDPRESS_SLUG.fullmatch, sample_path.strip("/").split("/"))):
+            return (
+                "WordPress keeps lower-case letters, digits, '_' and single '-' in an address and "
+                "changes everything else; correct topics.path"
+            )
+        if self.deadline_s * WORDPRESS_CALLS >= longest_hold_s:
+            return (
+                f"a publish may wait {WORDPRESS_CALLS} times cms.deadline_s ({self.deadline_s:g} "
+                f"s), so lane.longest_hold_s ({longest_hold_s:g} s) must be longer than that, or "
+                "a second worker takes the page over meanwhile"
+            )
+        return None
 
     @field_validator("url")
     @classmethod

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from content_pipeline.core.cms_settings import CMSSettings
+from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
 from content_pipeline.core.generation_settings import GenerationSettings
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.settings import Retries, Settings, VariableName
@@ -202,6 +202,17 @@ class SiteSettings(Settings):
         )
         if why is not None:
             raise ValueError(why)
+        return self
+
+    @model_validator(mode="after")
+    def _fit_for_its_cms(self) -> Self:
+        if isinstance(self.cms, WordPressCMSSettings):
+            why = self.cms.why_unfit(
+                sample_path=PATH_FIELD.sub("x", self.topics.path),
+                longest_hold_s=self.lane.longest_hold_s,
+            )
+            if why is not None:
+                raise ValueError(why)
         return self
 
     @field_validator("base_url")
