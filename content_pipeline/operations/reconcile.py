@@ -50,6 +50,9 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     match decision.action:
         case PublishAction.CONFIRM:
             assert look.page is not None
+            not_shown = publish.why_not_shown(this_try)
+            if not_shown is not None:
+                return _still_unknown(this_try, job, not_shown)
             return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
         case PublishAction.AWAIT:
             return _still_unknown(this_try, job, publish.not_shown_yet(decision))
