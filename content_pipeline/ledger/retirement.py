@@ -42,7 +42,8 @@ def retire_absent(
     if not gone:
         return ()
     takes_off = source.when_gone is not WhenGone.KEEP
-    if takes_off and len(gone) > max(FEW, source.most_gone_share * len(known)):
+    few = FEW if present else 0  # an empty table was most likely not read or not written
+    if takes_off and len(gone) > max(few, source.most_gone_share * len(known)):
         raise TopicTableError(
             f"{len(gone):,} of {len(known):,} topics are no longer in the table, and their pages "
             "would be taken off the site; nothing was changed. If the table is complete, raise "
