@@ -64,6 +64,11 @@ def waiting(ledger: Ledger, name: str) -> list[tuple[str, SiteChange, str]]:
     return [(page.topic_key, page.change, page.reason) for page in found]
 
 
+def by_kind(ledger: Ledger, name: str) -> dict[SiteChange, int]:
+    with ledger.begin() as connection:
+        return site_changes.waiting_by_kind(connection, name)
+
+
 def log(ledger: Ledger, page_id: str) -> list[tuple[SiteEventKind, str, str]]:
     with ledger.begin() as connection:
         return [(kind, what, by) for _, kind, what, by in site_changes.history(connection, page_id)]
@@ -120,6 +125,20 @@ def test_ours_may_be_written_over_exactly_what_was_seen(ledger: Ledger, site_nam
     assert (row["may_overwrite"], row["kept_standing"]) == (page.standing, None)
     assert waiting(ledger, site_name), "it waits until ours is proved"
     assert log(ledger, page_id)[-1] == (K.OURS_WANTED, "it is wrong", "anna")
+
+
+def test_a_page_that_is_being_put_back_waits_for_nobody(ledger: Ledger, site_name: str) -> None:
+    first, second = published(ledger, site_name, 2)
+    record(ledger, first, None, "gone")
+    record(ledger, second, page_of(site_name, 1, edits=1))
+    assert by_kind(ledger, site_name) == {SiteChange.EDITED: 1, SiteChange.MISSING: 1}
+    with ledger.begin() as connection:
+        known = site_changes.known_by_page_id(connection, site_name, first)
+        assert known is not None
+        assert known.page_job_id is not None
+        assert resting.want_back(connection, known.page_job_id, worker="w", cause="missing")
+    assert by_kind(ledger, site_name) == {SiteChange.EDITED: 1}
+    assert [topic for topic, _, _ in waiting(ledger, site_name)] == ["t1"]
 
 
 def test_a_page_is_known_by_the_cmss_id_and_by_ours(ledger: Ledger, site_name: str) -> None:
