@@ -18,6 +18,7 @@ from pathlib import Path
 from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.adapters.cms.wordpress_pages import PageForm
 from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce
@@ -54,6 +55,9 @@ class Order:
     """So many of the last towns are no longer in the table; their pages are taken off the site."""
     wordpress_url: str | None = None
     """Publish to this sandbox CMS instead of the folder."""
+    background: bool = False
+    """Make the calls as background responses, whose answers are asked for by id; one at a time,
+    because a death while another call waits for its id loses that one's for good."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -70,6 +74,7 @@ VECTOR = {
     "output": "embedding",
     "model": "text-embedding-3-small",
 }
+BACKGROUND = {"api": GenerationAPI.RESPONSES, "background": True}
 OUTLINE = {
     "type": "object",
     "properties": {"points": {"type": "array", "items": {"type": "string"}}},
@@ -94,6 +99,7 @@ def work(order: Order) -> None:
             "in_flight": 4,
             **({"steps": STEPS} if order.chain else {}),
             **({"steps": [*STEPS, VECTOR]} if order.embeds else {}),
+            **({**BACKGROUND, "in_flight": 1} if order.background else {}),
         },
         article={
             "facts": FACTS,
@@ -104,7 +110,7 @@ def work(order: Order) -> None:
         topics={"when_gone": "unpublish"},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
-    model = real_model(order.provider_url)
+    model = real_model(order.provider_url, **(BACKGROUND if order.background else {}))
     cms = _wordpress(order.wordpress_url) if order.wordpress_url else None
     runtime = runtime_of(
         Parts(
