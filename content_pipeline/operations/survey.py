@@ -42,6 +42,8 @@ class SurveyReport:
     """Pages of ours that were looked at one by one."""
     found: dict[SiteChange, int] = field(default_factory=dict)
     """Changes that were not known before, by kind."""
+    news: set[str] = field(default_factory=set)
+    """Topics of whose page something is known now that was not before."""
     restored: int = 0
     """Pages handed to the lane, to have ours put back."""
     twins_removed: int = 0
@@ -200,14 +202,15 @@ def _assess(runtime: SiteRuntime, report: SurveyReport, known: KnownPage, look: 
     if found is None:
         with runtime.ledger.begin() as connection:
             site_changes.note_version(connection, known.page_id, page.version if page else None)
-            site_changes.clear(
-                connection, known.page_id, by=runtime.worker, why="the page is as we left it again"
-            )
+            why = "the page is as we left it again"
+            if site_changes.clear(connection, known.page_id, by=runtime.worker, why=why):
+                report.news.add(known.topic_key)
         return
     change, reason = found
     if standing_of(page) in (known.kept_standing, known.change_standing):
         return
     report.found[change] = report.found.get(change, 0) + 1
+    report.news.add(known.topic_key)
     _react(runtime, report, known, change, reason, page)
 
 
