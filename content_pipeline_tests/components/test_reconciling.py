@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import dagster as dg
 import pytest
+from sqlalchemy import text
 
 from content_pipeline.components.site_at_work import site_at_work
 from content_pipeline.core.failures import Failure, FailureClass
@@ -30,7 +31,11 @@ def die_while_publishing(site: TownSite, *, written: bool) -> None:
     with site_at_work(site.site, "a run") as runtime, pytest.raises(KeyboardInterrupt):
         mortal = replace(runtime, on_checkpoint=die)
         list(advance(mortal, Selection(site=site.assets.name)))
-    assert site.report("t01").state is S.PUBLISHING
+    page = site.report("t01")
+    assert page.state is S.PUBLISHING
+    with site.ledger.begin() as connection:  # the time of the dead worker's lease passes
+        gone = text("DELETE FROM content_pipeline.leases WHERE resource = :resource")
+        connection.execute(gone, {"resource": f"page:{page.page_id}"})
 
 
 def wait(site: TownSite, seconds: float) -> None:

@@ -48,7 +48,7 @@ def test_an_edit_shows_on_the_check_and_the_pane_of_its_page(make_site: MakeSite
         check.description or ""
     )
     assert "content-pipeline conflicts" in (check.description or "")
-    assert check.metadata["on_the_site"].value.startswith("the page was edited")
+    assert str(check.metadata["on_the_site"].value).startswith("the page was edited")
     assert site.told_of(Stage.ARTIFACT, "t01", result) == [check.description]
     assert site.tags_of(result)["site/edited"] == "1"
     assert site.checks_of(look(site)) == [], "it is told once"
