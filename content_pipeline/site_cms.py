@@ -77,6 +77,12 @@ def cms_route(site: Site) -> str:
             return f"{settings.kind}:{account[:8]}"
 
 
+def longest_request_s(site: Site) -> float | None:
+    """After how many seconds the adapter gives up a request; None where none leaves the machine."""
+    settings = site.settings.cms
+    return None if isinstance(settings, FolderCMSSettings) else settings.deadline_s
+
+
 def published_folder(site: Site, project: Project) -> Path | None:
     """Where the site's pages are written as files; None when they are not."""
     settings = site.settings.cms

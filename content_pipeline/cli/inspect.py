@@ -20,8 +20,9 @@ from content_pipeline.cli.story import print_story
 from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
-from content_pipeline.core.states import NEEDS_PERSON, PageJobState
-from content_pipeline.ledger import call_limits, overview, reports, routes, spend
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import call_limits, overview, reports, rollbacks, routes, spend
+from content_pipeline.ledger.overview import SiteStatus
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
 
@@ -48,6 +49,7 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
     table = plain_table(f"{settings.title} ({settings.site})", None, None)
     table.add_row("topics", f"{found.topics:,}")
     table.add_row("live pages", f"{found.live_pages:,}")
+    _add_what_people_did(table, connection, found, settings.site)
     for state in PageJobState:
         if found.states.get(state):
             table.add_row(state.value.replace("_", " "), f"{found.states[state]:,}")
@@ -65,8 +67,12 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
         "possible double spend", f"${money.uncertain_usd:,.4f} in {money.uncertain_calls} calls"
     )
     console.print(table)
-    pages = reports.page_reports(connection, settings.site)
-    failed = [page for page in pages if page.state in NEEDS_PERSON]
+    _print_failures(connection, found, settings.site, console)
+
+
+def _print_failures(connection: Connection, found: SiteStatus, site: str, console: Console) -> None:
+    pages = reports.page_reports(connection, site)
+    failed = [page for page in pages if page.needs_person]
     for page in failed[:SHOWN]:
         reason = escape(page.failure_message or "")
         console.print(
@@ -74,8 +80,24 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
         )
     for message in found.rejected_rows[:SHOWN]:
         console.print(f"[red]{escape(message)}[/red]", soft_wrap=True)
+    if found.site_changes:
+        told = f"pages changed on the site: content-pipeline conflicts --site {site}"
+        console.print(told, style="yellow")
     if len(failed) > SHOWN:
         console.print(f"and {len(failed) - SHOWN} more that need a person")
+
+
+def _add_what_people_did(
+    table: Table, connection: Connection, found: SiteStatus, site: str
+) -> None:
+    """Topics taken out of the table, pages changed on the site, ways of making taken back."""
+    if found.retired_topics:
+        table.add_row("topics that left the table", f"{found.retired_topics:,}")
+    for change, count in found.site_changes.items():
+        table.add_row(f"{change.value} on the site", f"{count:,}")
+    for taken_back in rollbacks.of_site(connection, site):
+        why = f"{taken_back.generation_version}: {taken_back.cause} ({taken_back.by})"
+        table.add_row("rolled back", escape(why))
 
 
 def _add_routes(table: Table, connection: Connection, site: Site) -> None:

@@ -86,6 +86,8 @@ def _work(
             closed_routes=_closed_routes(connection, runtime),
             look_at=where_to_look(site, project),
             interrupted=stop.is_set(),
+            newly_retired=intake.retired,
+            rolled_back=intake.rolled_back,
         )
 
 
@@ -95,9 +97,9 @@ def _closed_routes(connection: Connection, runtime: SiteRuntime) -> tuple[RouteR
 
 
 def _selection(ledger: Ledger, site: str, keys: tuple[str, ...]) -> Selection:
-    """What the table names; topics that have left it are not worked on.
+    """What the table names, and the pages of topics that have left it, which may have to go.
 
-    Without the keys where they are all that the site has: naming 20,000 of them made a claim take
+    Without the keys where they are all that the table has: naming 20,000 of them made a claim take
     18 ms instead of 1, and each page is claimed.
     """
     with ledger.begin() as connection:
@@ -108,7 +110,11 @@ def _selection(ledger: Ledger, site: str, keys: tuple[str, ...]) -> Selection:
 def _published(ledger: Ledger, selection: Selection) -> set[str]:
     with ledger.begin() as connection:
         pages = reports.page_reports(connection, selection.site, selection.topics)
-    return {page.topic_key for page in pages if page.state is PageJobState.PUBLISHED}
+    return {
+        page.topic_key
+        for page in pages
+        if page.state is PageJobState.PUBLISHED and not page.topic_is_retired
+    }
 
 
 def _progress(console: Console, *, quiet: bool) -> Progress:

@@ -38,7 +38,7 @@ class WhenGone(StrEnum):
     UNPUBLISH = "unpublish"
     """It is taken off the site."""
     REDIRECT = "redirect"
-    """It is taken off the site, and visitors are led elsewhere."""
+    """It is taken off the site, and visitors are led to ``redirect_to``."""
 
 
 class TopicSource(Settings):
@@ -55,13 +55,19 @@ class TopicSource(Settings):
         str, Field(description="the page's path; {column} stands for a slug of that column")
     ] = "/{name}/"
     when_gone: Annotated[
-        WhenGone, Field(description="what happens to the page of a topic that left the table")
+        WhenGone,
+        Field(description="keep, unpublish or redirect the page of a topic that left the table"),
     ] = WhenGone.KEEP
     redirect_to: Annotated[
         str | None, Field(description="path or URL that visitors of such a page are led to")
     ] = None
     most_gone_share: Annotated[
-        float, Field(ge=0, le=1, description="more pages at once are not taken off the site")
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="a larger share of the topics does not go at once: nothing is changed then",
+        ),
     ] = 0.2
 
     @model_validator(mode="after")

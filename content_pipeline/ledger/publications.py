@@ -82,8 +82,11 @@ def record_withdrawn(connection: Connection, page_id: str) -> None:
     )
 
 
-def supersede_older(connection: Connection, job: PageJob, worker: str) -> None:
-    """The page's earlier published job gives way, before ``job`` becomes the published one."""
+def supersede_older(connection: Connection, job: PageJob, worker: str) -> list[str]:
+    """The page's earlier published job gives way, before ``job`` becomes the published one; its id.
+
+    Empty when there was none.
+    """
     moved = connection.execute(
         _SUPERSEDE, {"of_page": job.page_id, "newer_job": job.page_job_id}
     ).all()
@@ -98,6 +101,7 @@ def supersede_older(connection: Connection, job: PageJob, worker: str) -> None:
                 worker=worker,
             )
         )
+    return [row.page_job_id for row in moved]
 
 
 _SUPERSEDE = (

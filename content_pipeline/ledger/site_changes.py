@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, exists, func, insert, or_, select, update
 
 from content_pipeline.core.cms import RemotePage
 from content_pipeline.core.publishing import SiteChange, standing_of
-from content_pipeline.core.states import PageJobState
+from content_pipeline.core.states import WORKABLE, PageJobState
 from content_pipeline.ledger.schema import (
     SiteEventKind,
     page_jobs,
@@ -163,12 +163,17 @@ def log(
     )
 
 
+_WAITS = (
+    pages.c.site_change.is_not(None)
+    # A job on its way looks at the site itself: it puts ours back, or fails with a conflict.
+    & ~exists().where(page_jobs.c.page_id == pages.c.page_id, page_jobs.c.state.in_(WORKABLE))
+)
+
+
 def waiting(connection: Connection, site: str) -> list[ChangedPage]:
     """Pages of ``site`` whose change waits for a person, by path."""
     rows = connection.execute(
-        select(pages)
-        .where(pages.c.site == site, pages.c.site_change.is_not(None))
-        .order_by(pages.c.path)
+        select(pages).where(pages.c.site == site, _WAITS).order_by(pages.c.path)
     )
     return [
         ChangedPage(
@@ -181,6 +186,17 @@ def waiting(connection: Connection, site: str) -> list[ChangedPage]:
         )
         for row in rows
     ]
+
+
+def waiting_by_kind(connection: Connection, site: str) -> dict[SiteChange, int]:
+    """How many pages of ``site`` wait for a person, by what was done to them."""
+    rows = connection.execute(
+        select(pages.c.site_change, func.count())
+        .where(pages.c.site == site, _WAITS)
+        .group_by(pages.c.site_change)
+        .order_by(pages.c.site_change)
+    )
+    return {SiteChange(change): count for change, count in rows}
 
 
 def _known(site: str) -> Select[Any]:
@@ -252,8 +268,12 @@ def not_listed_since(
     return [_known_page(row) for row in rows]
 
 
-def history(connection: Connection, page_id: str) -> list[tuple[datetime, SiteEventKind, str, str]]:
-    """What was found and done about the page on the site: when, what, how, by whom."""
+SiteEvent = tuple[datetime, SiteEventKind, str, str]
+"""When, what, in words, by whom."""
+
+
+def history(connection: Connection, page_id: str) -> list[SiteEvent]:
+    """What was found and done about the page on the site, oldest first."""
     rows = connection.execute(
         select(site_events).where(site_events.c.page_id == page_id).order_by(site_events.c.event_id)
     )

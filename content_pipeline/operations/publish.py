@@ -22,7 +22,16 @@ from content_pipeline.core.publishing import (
 )
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, effects, jobs, publications, site_changes
+from content_pipeline.ledger import (
+    attempts,
+    drafts,
+    effects,
+    jobs,
+    publications,
+    resting,
+    retirement,
+    site_changes,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
@@ -32,6 +41,10 @@ from content_pipeline.operations.twins import remove_twins
 
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
+
+
+SETTLES_WITHIN_S = 1.0
+"""Beyond its own wait, for the look at an older write that may still arrive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +59,13 @@ class PublishTry:
 
 
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
-    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads."""
+    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
+
+    Nothing is written while an older draft of the page may yet arrive at the CMS.
+    """
+    waiting = _await_older_write(runtime, job, lease)
+    if waiting is not None:
+        return waiting
     with runtime.ledger.fenced(lease) as connection:
         document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
@@ -65,6 +84,20 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
         runtime=runtime, lease=lease, document=document, attempt_id=attempt_id, effect_key=key
     )
     return _look_and_write(this_try, job)
+
+
+def _await_older_write(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
+    """Put the job off until an older publish of its page is settled; None when nothing is open.
+
+    A CMS that refuses late writes needs no such wait.
+    """
+    if refuses_late_writes(runtime):
+        return None
+    with runtime.ledger.fenced(lease) as connection:
+        open_for_s = jobs.unsettled_publish_s(connection, job)
+        if open_for_s is None:
+            return None
+        return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
 
 
 def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> Document:
@@ -311,7 +344,7 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
     changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
     with runtime.ledger.fenced(this_try.lease) as connection:
         publications.record_proved(connection, job, this_try.document, page)
-        publications.supersede_older(connection, job, runtime.worker)
+        older = publications.supersede_older(connection, job, runtime.worker)
         effects.finish(
             connection, this_try.effect_key, outcome=outcome, result_reference=page.remote_id
         )
@@ -325,5 +358,11 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
             effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        # Settled late: meanwhile its topic may have left the table, or want the draft it replaced.
+        resting.take_up_wanted(connection, older, worker=runtime.worker)
+        if retirement.is_to_go(connection, job, runtime.site.topics) and resting.take_off(
+            connection, job.page_job_id, worker=runtime.worker
+        ):
+            job = jobs.load(connection, job.page_job_id)
     runtime.on_checkpoint("page_proved")
     return job
