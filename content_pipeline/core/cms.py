@@ -7,7 +7,7 @@ done after a look stands in ``publishing``; how a vendor is asked stands in the 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import Verdict
@@ -157,6 +157,18 @@ class CMSCapabilities:
     """A page can be found by our marker wherever it was moved."""
     trash: bool
     """A page taken off the site can be brought back by a person."""
+
+
+@runtime_checkable
+class FindsOurs(Protocol):
+    """What a CMS may offer beside ``look_up`` when that takes it several requests."""
+
+    def find_ours(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:
+        """As ``CMS.look_up``, but absent says nothing about a stranger at ``path``.
+
+        For a page that is then created: its draft stands elsewhere when the path is taken.
+        """
+        ...
 
 
 class CMS(Protocol):

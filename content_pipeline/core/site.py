@@ -146,6 +146,10 @@ class LaneSettings(Settings):
     publish_quiet_s: Annotated[
         float, Field(ge=0, le=3600, description="longer than the CMS's longest request")
     ] = 60
+    publishing_at_once: Annotated[
+        int | None,
+        Field(ge=1, le=64, description="pages one process publishes at once; else in_flight + 4"),
+    ] = None
     longest_hold_s: Annotated[
         float,
         Field(gt=0, le=86_400, description="a worker whose page makes no move so long loses it"),

@@ -5,6 +5,7 @@ far as it goes without waiting.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.states import MOVES, WORKABLE, PageJobState
@@ -44,6 +45,7 @@ STEPS: dict[PageJobState, Step] = {
 }
 """A job claimed in ``generating`` or ``publishing`` was left there by a worker that is gone."""
 
+_AT_THE_CMS = frozenset({publish, resume_publishing, settle_publish, withdraw})
 
 _RESTS = frozenset(
     {
@@ -84,8 +86,10 @@ def walk(
 
 def _step(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """One step; the job as it is now when its next move was refused because nobody wants it."""
+    step = STEPS[job.state]
     try:
-        return STEPS[job.state](runtime, job, lease)
+        with runtime.cms_slots if step in _AT_THE_CMS else nullcontext():
+            return step(runtime, job, lease)
     except LeaseLost:
         with runtime.ledger.fenced(lease) as connection:
             now = jobs.load(connection, job.page_job_id)

@@ -157,11 +157,12 @@ class WordPressREST:
             order | dict(params or {}), per_page=PER_PAGE, page=number, fields=fields, doing=doing
         )
 
-    def newest(self, *, doing: str) -> tuple[tuple[Json, ...], str | None]:
-        """When the pages written last were written, and the server's ``Date``."""
-        call = self._listing(
-            {"orderby": "modified", "order": "desc"}, PER_PAGE, 1, "modified_gmt", doing
-        )
+    def newest(
+        self, *, fields: str, doing: str, params: Mapping[str, str] | None = None
+    ) -> tuple[tuple[Json, ...], str | None]:
+        """The hundred pages written last, the last one first, and the server's ``Date``."""
+        order = {"orderby": "modified", "order": "desc"}
+        call = self._listing(order | dict(params or {}), PER_PAGE, 1, fields, doing)
         answer = self._send(call)
         return self._objects(answer, call), answer.headers.get("date")
 
