@@ -24,7 +24,7 @@ from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.ledger.spend import Caps
-from content_pipeline.operations.runtime import SiteRuntime, slots
+from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
@@ -92,7 +92,6 @@ def open_site(
         run_id=run_id,
         random=random.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
-        cms_slots=slots(settings.lane.publishing_at_once),
         day_usd=day_budget_usd(),
     )
 

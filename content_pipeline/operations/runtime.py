@@ -1,8 +1,7 @@
 """What an operation works with: one site, its ledger and its adapters, as one value."""
 
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -16,11 +15,6 @@ from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
 from content_pipeline.ledger.vectors import KnownVectors
-
-
-def slots(at_once: int | None) -> AbstractContextManager[object]:
-    """What at most ``at_once`` threads hold at the same time; None: any number."""
-    return nullcontext() if at_once is None else threading.Semaphore(at_once)
 
 
 def _ignore(_checkpoint: str) -> None:
@@ -54,8 +48,6 @@ class SiteRuntime:
     """Uniform in [0, 1), for jitter."""
     call_slots: AbstractContextManager[object]
     """Held during each paid call: bounds the calls in flight of this process."""
-    cms_slots: AbstractContextManager[object] = field(default_factory=lambda: slots(None))
-    """Held while a page is at the CMS: bounds the pages that this process publishes at once."""
     embeddings: EmbeddingModel | None = None
     """For chains with a step that embeds."""
     known_vectors: KnownVectors = field(default_factory=KnownVectors, repr=False)

@@ -5,7 +5,6 @@ far as it goes without waiting.
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.states import MOVES, WORKABLE, PageJobState
@@ -45,7 +44,6 @@ STEPS: dict[PageJobState, Step] = {
 }
 """A job claimed in ``generating`` or ``publishing`` was left there by a worker that is gone."""
 
-_AT_THE_CMS = frozenset({publish, resume_publishing, settle_publish, withdraw})
 
 _RESTS = frozenset(
     {
@@ -86,10 +84,8 @@ def walk(
 
 def _step(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """One step; the job as it is now when its next move was refused because nobody wants it."""
-    step = STEPS[job.state]
     try:
-        with runtime.cms_slots if step in _AT_THE_CMS else nullcontext():
-            return step(runtime, job, lease)
+        return STEPS[job.state](runtime, job, lease)
     except LeaseLost:
         with runtime.ledger.fenced(lease) as connection:
             now = jobs.load(connection, job.page_job_id)

@@ -26,7 +26,7 @@ from content_pipeline.core.cms import CMS
 from content_pipeline.core.ports import LanguageModel, SiteHook
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.operations.runtime import SiteRuntime, slots
+from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site
 
 BASE_URL = "https://towns.example"
@@ -148,7 +148,6 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         run_id=None,
         random=parts.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
-        cms_slots=slots(settings.lane.publishing_at_once),
         day_usd=parts.day_usd,
         **more,
     )

@@ -60,6 +60,7 @@ class WordPressREST:
         content_type: str,
         deadline_s: float,
         clock: Callable[[], datetime],
+        at_once: int | None = None,
     ) -> None:
         """Raises ConfigurationError for credentials that cannot be sent in a header."""
         self.url = url
@@ -71,6 +72,7 @@ class WordPressREST:
             name=self.name,
             headers={"Authorization": _basic(user, password), "Accept": "application/json"},
             deadline_s=deadline_s,
+            at_once=at_once,
         )
         self._account_id: int | None = None
         self.guarded: bool | None = None
