@@ -156,6 +156,7 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
     )
     form = PageForm(
         base_url=site.settings.base_url,

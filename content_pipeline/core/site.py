@@ -8,6 +8,7 @@ Credentials never stand here: fields that name one name the environment variable
 import re
 from decimal import Decimal
 from enum import StrEnum
+from math import ceil
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
@@ -152,6 +153,10 @@ class LaneSettings(Settings):
     publish_quiet_s: Annotated[
         float, Field(ge=0, le=3600, description="longer than the CMS's longest request")
     ] = 60
+    cms_requests_at_once: Annotated[
+        int | None,
+        Field(ge=1, le=64, description="per process; else one for each of its in_flight + 4 pages"),
+    ] = None
     longest_hold_s: Annotated[
         float,
         Field(gt=0, le=86_400, description="a worker whose page makes no move so long loses it"),
@@ -219,10 +224,16 @@ class SiteSettings(Settings):
             why = self.cms.why_unfit(
                 sample_path=PATH_FIELD.sub("x", self.topics.path),
                 longest_hold_s=self.lane.longest_hold_s,
+                in_turn=self._requests_in_turn(),
             )
             if why is not None:
                 raise ValueError(why)
         return self
+
+    def _requests_in_turn(self) -> int:
+        """After how many requests to the CMS, its own included, a page at work got its answer."""
+        at_once = self.lane.cms_requests_at_once
+        return 1 if at_once is None else 1 + ceil(self.generation.in_flight / at_once)
 
     @field_validator("base_url")
     @classmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, exists, func, insert, or_, select, text, update
 
 from content_pipeline.core.cms import RemotePage
 from content_pipeline.core.publishing import SiteChange, standing_of
@@ -201,16 +201,20 @@ def waiting_by_kind(connection: Connection, site: str) -> dict[SiteChange, int]:
 
 def _known(site: str) -> Select[Any]:
     """Published pages with their published job; none while a job of theirs is on its way."""
-    published = page_jobs.alias("published")
-    return (
-        select(pages, published.c.page_job_id)
-        .outerjoin(
-            published,
-            (published.c.page_id == pages.c.page_id)
-            & (published.c.state == PageJobState.PUBLISHED),
-        )
-        .where(pages.c.site == site, pages.c.published_revision.is_not(None))
+    # A subquery leaves the planner no choice. While it did not know yet of published jobs, it
+    # joined by reading all of them for each page: 45 ms of CPU a slice on a site of 10,000.
+    published = (
+        select(page_jobs.c.page_job_id)
+        .where(page_jobs.c.page_id == pages.c.page_id, _IS_PUBLISHED)
+        .scalar_subquery()
     )
+    return select(pages, published.label("page_job_id")).where(
+        pages.c.site == site, pages.c.published_revision.is_not(None)
+    )
+
+
+_IS_PUBLISHED = text(f"page_jobs.state = '{PageJobState.PUBLISHED}'")
+"""No parameter: the partial index of published jobs may then be used in every plan."""
 
 
 def known_by_remote_id(

@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 PUBLISHING_THREADS = 4
 """Beside one thread per call in flight: pages whose answer has come are validated and published
-by these, so that a finished call is at once followed by the next."""
+by these, so that a finished call is at once followed by the next. A site that says how many
+requests its CMS is sent at once has that many instead."""
 
 POLL_S = 0.25
 """How often a lane looks for due pages while it waits for its own or another worker's."""
@@ -107,7 +108,8 @@ def advance(
 
 
 def _threads(runtime: SiteRuntime) -> int:
-    return runtime.site.generation.in_flight + PUBLISHING_THREADS
+    publishing = runtime.site.lane.cms_requests_at_once or PUBLISHING_THREADS
+    return runtime.site.generation.in_flight + publishing
 
 
 def _work(

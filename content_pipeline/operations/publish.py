@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.cms import Document, Marker, PageLookUp, RemotePage
+from content_pipeline.core.cms import Document, FindsOurs, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
@@ -114,9 +114,11 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
     )
 
 
-def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
+def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool = False) -> PageJob:
     wanted = this_try.document.marker
-    look = look_at(this_try.runtime, job, job.remote_id)
+    # A path that is taken shows when the draft is created, so a first look need not ask about it.
+    look_briefly = job.remote_id is None and not path_is_taken
+    look = look_at(this_try.runtime, job, job.remote_id, briefly=look_briefly)
     remove_twins(this_try.runtime, job, look)
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
@@ -135,7 +137,7 @@ def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
             return _confirmed(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
             outcome = "created" if action is PublishAction.CREATE else "replaced"
-            return _write(this_try, job, look.page, outcome)
+            return _write(this_try, job, look.page, outcome, looked_briefly=look_briefly)
 
 
 def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker) -> PublishDecision:
@@ -155,10 +157,18 @@ def not_shown_yet(decision: PublishDecision) -> Failure:
     return Failure(failure_class=FailureClass.UNCERTAIN, message=decision.reason)
 
 
-def look_at(runtime: SiteRuntime, job: PageJob, remote_id: str | None) -> PageLookUp:
-    """What the CMS holds for the job's page; unknown when it cannot be asked."""
+def look_at(
+    runtime: SiteRuntime, job: PageJob, remote_id: str | None, *, briefly: bool = False
+) -> PageLookUp:
+    """What the CMS holds for the job's page; unknown when it cannot be asked.
+
+    ``briefly``: a stranger at its path need not be looked for, where the CMS can leave that out.
+    """
+    cms = runtime.cms
     try:
-        return runtime.cms.look_up(job.page_id, job.path, remote_id)
+        if briefly and isinstance(cms, FindsOurs):
+            return cms.find_ours(job.page_id, job.path, remote_id)
+        return cms.look_up(job.page_id, job.path, remote_id)
     except CallFailed as failed:
         return PageLookUp(verdict=Verdict.UNKNOWN, failure=failed.failure)
 
@@ -170,7 +180,14 @@ def why_unknown(look: PageLookUp) -> Failure:
     )
 
 
-def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome: str) -> PageJob:
+def _write(
+    this_try: PublishTry,
+    job: PageJob,
+    seen: RemotePage | None,
+    outcome: str,
+    *,
+    looked_briefly: bool,
+) -> PageJob:
     """Invisible first where the CMS allows it: a lost create then leaves no public page."""
     runtime, document = this_try.runtime, this_try.document
     cms = runtime.cms
@@ -181,6 +198,8 @@ def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome:
             unfit = _unfit(runtime, seen, document)
             if unfit is not None:
                 cms.remove(seen)
+                if looked_briefly and seen.path != document.path:
+                    return _look_and_write(this_try, job, path_is_taken=True)
                 return _not_written(this_try, job, unfit)
         written = cms.publish(document, replacing=seen)
     except CallFailed as failed:

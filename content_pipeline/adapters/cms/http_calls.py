@@ -5,6 +5,7 @@ in the adapter that asked. Nothing of the environment is used: no proxy, no netr
 """
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ CONNECT_S = 10.0
 """Seconds for TCP and TLS together; a CMS that takes longer is not well."""
 
 MAX_CONNECTIONS = 64
-"""One per thread that may share a client."""
+"""One per thread that may share a client, and so the most requests at once."""
 
 MAX_SENT_BYTES = 4 * 1024 * 1024
 """A page is about 50 kB. A server that refuses a large body closes while we send, which cannot be
@@ -74,11 +75,21 @@ class HTTPService:
     """Sends requests to one service; safe for many threads."""
 
     def __init__(
-        self, base_url: str, *, name: str, headers: Mapping[str, str], deadline_s: float
+        self,
+        base_url: str,
+        *,
+        name: str,
+        headers: Mapping[str, str],
+        deadline_s: float,
+        at_once: int | None = None,
     ) -> None:
-        """``name`` is the service for people; ``deadline_s`` the wall clock of one request."""
+        """``name`` is the service for people; ``deadline_s`` the wall clock of one request.
+
+        ``at_once``: requests beyond so many wait for their turn, before their time begins.
+        """
         self.name = name
         self._base_url = base_url
+        self._turns = threading.Semaphore(at_once or MAX_CONNECTIONS)
         self._limits = httpx2.Timeout(
             connect=CONNECT_S, pool=CONNECT_S, write=deadline_s, read=deadline_s
         )
@@ -104,7 +115,8 @@ class HTTPService:
                 f"the page is larger than {MAX_SENT_BYTES >> 20} MB, nothing was sent; shorten it",
             )
         try:
-            return self._exchange(call, content)
+            with self._turns:
+                return self._exchange(call, content)
         except _NEVER_SENT:
             words = "it could not be reached, nothing was sent; check its address, DNS and network"
             failed = self._failed(call, FailureClass.NOT_SENT, words)
