@@ -10,19 +10,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
-from content_pipeline.adapters.hooks.index_page import IndexPage
-from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
 from content_pipeline.core.cms import CMS
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     WordPressCMSSettings,
-    checked_url,
 )
-from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
+from content_pipeline.site_environment import address, variable
 from content_pipeline.site_files import Site
+from content_pipeline.site_hooks import open_hooks
 
 Clock = Callable[[], datetime]
 
@@ -33,11 +31,13 @@ Opened = tuple[CMS, tuple[SiteHook, ...]]
 def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
     """The CMS of ``site`` and its hooks. Raises ConfigurationError for what is not set."""
     settings = site.settings.cms
+    hooks = open_hooks(site, project, clock=clock)
     match settings:
         case FolderCMSSettings():
-            return _folder_site(site, project.root / settings.folder, clock)
+            root = project.root / settings.folder
+            return FolderCMS(root, base_url=site.settings.base_url, clock=clock), hooks
         case WordPressCMSSettings():
-            return _wordpress(site, settings, clock), ()
+            return _wordpress(site, settings, clock), hooks
 
 
 def cms_route(site: Site) -> str:
@@ -64,21 +64,16 @@ def where_to_look(site: Site, project: Project) -> str:
     return site.settings.base_url + "/" if folder is None else str(folder / "index.html")
 
 
-def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
-    cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
-    return cms, (SitemapFile(root), IndexPage(root))
-
-
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
     from content_pipeline.adapters.cms.wordpress import WordPressCMS  # httpx2: 0.1 s
     from content_pipeline.adapters.cms.wordpress_pages import PageForm
     from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 
-    url = _address(site, settings.url, settings.url_env)
+    url = settings.url or address(site, settings.url_env, "the address of the CMS")
     rest = WordPressREST(
         url,
-        user=_variable(site, settings.user_env, "the user for WordPress"),
-        password=_variable(site, settings.password_env, "the user's application password"),
+        user=variable(site, settings.user_env, "the user for WordPress"),
+        password=variable(site, settings.password_env, "the user's application password"),
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
@@ -90,23 +85,3 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
         json_ld=settings.json_ld,
     )
     return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
-
-
-def _variable(site: Site, name: str, what: str) -> str:
-    """What the environment variable ``name`` holds."""
-    value = environment().get(name, "").strip()
-    if not value:
-        raise ConfigurationError(
-            f"{site.file}: {what} is missing; set it in the environment variable {name}"
-        )
-    return value
-
-
-def _address(site: Site, url: str | None, url_env: str) -> str:
-    """Where a CMS is reached: as the site's file says, else as the environment does."""
-    if url is not None:
-        return url
-    try:
-        return checked_url(_variable(site, url_env, "the address of the CMS"))
-    except ValueError as error:
-        raise ConfigurationError(f"{site.file}: environment variable {url_env}: {error}") from None

@@ -9,6 +9,7 @@ import warnings
 import dagster as dg
 from pydantic import BaseModel
 
+from content_pipeline.components.announcement_assets import build_announcements
 from content_pipeline.components.due_work import (
     build_due_job,
     build_due_sensor,
@@ -16,7 +17,6 @@ from content_pipeline.components.due_work import (
 )
 from content_pipeline.components.lane_assets import build_lane
 from content_pipeline.components.site_assets import SiteAssets
-from content_pipeline.components.sitemap_asset import build_sitemap
 from content_pipeline.components.topics_asset import build_topics
 from content_pipeline.config import SITE_FILE
 from content_pipeline.core.site import SiteSettings
@@ -38,7 +38,7 @@ class ContentSite(dg.Component):
     def get_spec(cls) -> dg.ComponentTypeSpec:
         """What ``dg list components`` shows."""
         return dg.ComponentTypeSpec(
-            description="A site of generated pages: topics, drafts, pages, artifacts, a sitemap.",
+            description="A site of generated pages: topics, drafts, pages, announcements.",
             produces=["asset", "asset_check", "job", "sensor"],
         )
 
@@ -69,7 +69,7 @@ def site_definitions(site: Site) -> dg.Definitions:
             warnings.simplefilter("ignore", category)
         due_job = build_due_job(assets)
         return dg.Definitions(
-            assets=[build_topics(assets), build_lane(assets), build_sitemap(assets)],
+            assets=[build_topics(assets), build_lane(assets), *build_announcements(assets)],
             jobs=[due_job],
             sensors=[build_due_sensor(assets, due_job), build_partitions_sensor(assets)],
         )

@@ -56,12 +56,13 @@ class _Connected(Protocol):
 
 @contextmanager
 def _closing_connections(runtime: SiteRuntime) -> Iterator[None]:
-    """Close the provider's connections afterwards, where the adapter keeps any."""
+    """Close the connections of the provider, the CMS and the hooks, where any is kept."""
     try:
         yield
     finally:
-        if isinstance(runtime.model, _Connected):
-            runtime.model.close()
+        for adapter in (runtime.model, runtime.cms, *runtime.hooks):
+            if isinstance(adapter, _Connected):
+                adapter.close()
 
 
 @contextmanager

@@ -248,7 +248,7 @@ def note_change(
     """Put a change on record; a page that is off the site is announced no more."""
     new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
     if new and job.baseline is not None and change in OFF_THE_SITE:
-        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
 
 
 def left_as_it_is(
@@ -306,6 +306,6 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         )
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
-            effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+            effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
     runtime.on_checkpoint("page_proved")
     return job

@@ -141,6 +141,6 @@ def _withdrawn(runtime: SiteRuntime, job: PageJob, lease: Lease, attempt_id: str
             by=runtime.worker,
         )
         job = jobs.move(connection, job, PageJobState.WITHDRAWN, lease=lease)
-        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
     runtime.on_checkpoint("withdrawal_proved")
     return job

@@ -68,12 +68,13 @@ def test_runs_work_in_their_own_process_and_not_in_one_that_would_outlive_them()
     assert defs().executor is dg.in_process_executor
 
 
-def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> None:
+def test_a_site_file_becomes_six_assets_four_checks_a_job_and_two_sensors() -> None:
     with declared(settings_of("towns")) as found:
         names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
         graph = found.resolve_asset_graph()
         assert names == {
-            f"towns/{name}" for name in ("topics", "draft", "page", "artifact", "sitemap")
+            f"towns/{name}"
+            for name in ("topics", "draft", "page", "artifact", "sitemap", "index_page")
         }
         assert {key.name for key in graph.asset_check_keys} == {
             "usable_rows",
@@ -101,6 +102,7 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "page": ["draft"],
             "artifact": ["page"],
             "sitemap": ["artifact"],
+            "index_page": ["artifact"],
         }
         for key in found.resolve_all_asset_keys():
             assert graph.get(key).group_name == "towns"

@@ -108,7 +108,7 @@ class Bench:
 
     def want_announcements(self, *kinds: str) -> None:
         with self.ledger.begin() as connection:
-            effect_ledger.want_for_site(connection, self.name, kinds, "owner")
+            effect_ledger.want_for_site(connection, self.name, dict.fromkeys(kinds, 0.0), "owner")
 
     def claim(self, runtime: SiteRuntime, topic: str = "t0", lease_s: float = 10) -> Claim:
         """The lease of one due page, as a lane would take it."""

@@ -10,11 +10,11 @@ from content_pipeline_tests.components.failures import reason_of
 
 
 def _materialize(site: TownSite) -> dg.ExecuteInProcessResult:
-    return site.materialize(also=[site.assets.sitemap])
+    return site.materialize(also=[site.assets.announcement("sitemap")])
 
 
 def _shown(site: TownSite) -> dict[str, dg.MetadataValue]:
-    wanted = dg.AssetRecordsFilter(site.assets.sitemap)
+    wanted = dg.AssetRecordsFilter(site.assets.announcement("sitemap"))
     (record,) = site.instance.fetch_materializations(wanted, limit=1).records
     assert record.asset_materialization is not None
     return dict(record.asset_materialization.metadata)
