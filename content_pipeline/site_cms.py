@@ -7,6 +7,7 @@ adapters themselves know neither files nor the environment.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
@@ -14,6 +15,7 @@ from content_pipeline.config import Project, environment
 from content_pipeline.core.cms import CMS
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
+    GitCMSSettings,
     WordPressCMSSettings,
 )
 from content_pipeline.core.identity import digest
@@ -21,6 +23,9 @@ from content_pipeline.core.ports import SiteHook
 from content_pipeline.site_environment import address, variable
 from content_pipeline.site_files import Site
 from content_pipeline.site_hooks import open_hooks
+
+if TYPE_CHECKING:
+    from content_pipeline.adapters.cms.git_command import Git
 
 Clock = Callable[[], datetime]
 
@@ -36,6 +41,8 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
         case FolderCMSSettings():
             root = project.root / settings.folder
             return FolderCMS(root, base_url=site.settings.base_url, clock=clock), hooks
+        case GitCMSSettings():
+            return _git_site(site, settings, project, clock), hooks
         case WordPressCMSSettings():
             return _wordpress(site, settings, clock), hooks
 
@@ -46,6 +53,12 @@ def cms_route(site: Site) -> str:
     match settings:
         case FolderCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
+        case GitCMSSettings():
+            names = (settings.remote_env, settings.username_env, settings.password_env)
+            account = digest(
+                settings.remote, settings.branch, *(variables.get(name, "") for name in names)
+            )
+            return f"{settings.kind}:{account[:8]}"
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
             account = digest(settings.url, *(variables.get(name, "") for name in names))
@@ -62,6 +75,47 @@ def where_to_look(site: Site, project: Project) -> str:
     """What a person opens to see the site."""
     folder = published_folder(site, project)
     return site.settings.base_url + "/" if folder is None else str(folder / "index.html")
+
+
+def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.git import GitCMS, GitSite  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.git_clone import Author, GitClone
+
+    deployed = settings.deployed_url
+    if deployed is not None and "://" not in deployed:
+        deployed = str(project.root / deployed)
+    clone = GitClone(
+        git=_git(site, settings, project),
+        branch=settings.branch,
+        author=Author(name=settings.author_name, email=settings.author_email),
+    )
+    in_repository = GitSite(
+        base_url=site.settings.base_url,
+        content_folder=settings.content_folder,
+        deployed=deployed,
+        front_matter=settings.front_matter,
+    )
+    return GitCMS(clone, in_repository, clock=clock)
+
+
+def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
+    """Git on a copy below the project's data, which all who publish to the branch share."""
+    from content_pipeline.adapters.cms.git_command import Git, GitRemote
+
+    variables = environment()
+    place = settings.remote or variable(site, settings.remote_env, "the address of the repository")
+    is_elsewhere = "://" in place or ":" in place.partition("/")[0]  # a URL, or host:path
+    remote = GitRemote.of(
+        place if is_elsewhere else str(project.root / place),
+        username=variables.get(settings.username_env, "").strip(),
+        password=variables.get(settings.password_env, "").strip(),
+    )
+    return Git(
+        folder=project.data_home / "git" / f"{digest(remote.url, settings.branch)}.git",
+        remote=remote,
+        variables=variables,
+        deadline_s=settings.deadline_s,
+    )
 
 
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:

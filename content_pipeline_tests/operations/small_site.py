@@ -19,7 +19,7 @@ from content_pipeline import site_files
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import provider_profile
 from content_pipeline.core.cms import CMS
@@ -100,10 +100,10 @@ def clock() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the adapters' clock in tests
 
 
-def real_model(base_url: str) -> OpenAIChat:
-    """The real client of a sandbox provider. Close it."""
+def real_model(base_url: str, **more: Any) -> OpenAIModel:
+    """The real client of a sandbox provider; ``more``: its ``api`` and ``background``. Close it."""
     profile = provider_profile("sandbox")
-    return OpenAIChat(profile=profile, api_key="key", base_url=base_url, now=clock)
+    return OpenAIModel(profile=profile, api_key="key", base_url=base_url, now=clock, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         generation_version=parts.site.generation_version,
         ledger=parts.ledger,
         model=parts.model,
-        embeddings=parts.model.embeddings if isinstance(parts.model, OpenAIChat) else None,
+        embeddings=parts.model.embeddings if isinstance(parts.model, OpenAIModel) else None,
         prices=GenaiPrices(provider="openai", now=clock),
         model_route=f"scripted:{settings.site}",
         cms=cms,

@@ -80,6 +80,9 @@ class Mail:
             location += f", refused for {len(refused)} of {len(self._to)} addresses"
         return Announcement(location=location, changed=True)
 
+    def close(self) -> None:
+        """Nothing is kept open between mails."""
+
     def _message(self, news: SiteNews) -> EmailMessage:
         message = EmailMessage()
         message["From"] = self._sender
