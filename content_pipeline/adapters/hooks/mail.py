@@ -29,6 +29,8 @@ ALL_PAGES = 10_000_000
 
 CONNECT_S = 10.0
 
+READY = 220
+
 _FULL_OR_BUSY = frozenset({421, 450, 451, 452})
 _REFUSED_LOGIN = frozenset({530, 534, 535, 538})
 
@@ -119,17 +121,14 @@ def _section(heading: str, lines: list[str]) -> list[str]:
 @contextmanager
 def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
     """A session after its login; its connection is cut when the deadline has passed."""
-    connect_s = min(CONNECT_S, server.deadline_s)
-    if server.encryption == "tls":
-        smtp: smtplib.SMTP = smtplib.SMTP_SSL(
-            server.host, server.port, timeout=connect_s, context=ssl.create_default_context()
-        )
-    else:
-        smtp = smtplib.SMTP(server.host, server.port, timeout=connect_s)
+    smtp = _unconnected(server)
     timer = threading.Timer(server.deadline_s, _cut, [smtp])
     timer.daemon = True
     timer.start()
     try:
+        code, _ = smtp.connect(server.host, server.port)
+        if code != READY:
+            raise smtplib.SMTPConnectError(code, "")
         with smtp:
             if server.encryption == "starttls":
                 smtp.starttls(context=ssl.create_default_context())
@@ -139,6 +138,22 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
     finally:
         timer.cancel()
         smtp.close()
+
+
+def _unconnected(server: MailServer) -> smtplib.SMTP:
+    # Our own name is given, since looking it up may take longer than any deadline.
+    name, timeout_s = socket.gethostname(), min(CONNECT_S, server.deadline_s)
+    smtp = (
+        smtplib.SMTP_SSL(
+            local_hostname=name, timeout=timeout_s, context=ssl.create_default_context()
+        )
+        if server.encryption == "tls"
+        else smtplib.SMTP(local_hostname=name, timeout=timeout_s)
+    )
+    # The name that its certificate is for. Given to the constructor, it would connect at once, and
+    # a greeting that drips could not be cut.
+    setattr(smtp, "_host", server.host)  # noqa: B010
+    return smtp
 
 
 def _cut(smtp: smtplib.SMTP) -> None:

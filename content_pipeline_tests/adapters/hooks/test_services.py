@@ -122,10 +122,12 @@ def test_a_key_that_is_yet_to_be_checked_is_a_success(status: int) -> None:
 def test_what_the_engines_refuse_is_not_told_again(
     status: int, failure_class: FailureClass
 ) -> None:
-    with serving(answer(status, b"")) as server:
-        with telling(server.base_url, advice=indexnow.ADVICE) as told:
-            hook = IndexNow(told, kind="indexnow", terms=TERMS, key=KEY, key_location=None)
-            found, message = failure_of(hook)
+    with (
+        serving(answer(status, b"")) as server,
+        telling(server.base_url, advice=indexnow.ADVICE) as told,
+    ):
+        hook = IndexNow(told, kind="indexnow", terms=TERMS, key=KEY, key_location=None)
+        found, message = failure_of(hook)
     assert found == failure_class
     assert message.endswith(indexnow.ADVICE[status])
 
@@ -299,8 +301,10 @@ def test_a_secret_that_is_none_is_refused_and_not_quoted(secret: str) -> None:
 
 
 def test_a_receiver_that_is_gone_for_good_is_said_to_be() -> None:
-    with serving(answer(410, b"")) as server:
-        with telling(server.base_url, advice=webhook.ADVICE) as told:
-            failure_class, message = failure_of(a_webhook(told))
+    with (
+        serving(answer(410, b"")) as server,
+        telling(server.base_url, advice=webhook.ADVICE) as told,
+    ):
+        failure_class, message = failure_of(a_webhook(told))
     assert failure_class == F.REQUEST
     assert "remove the hook from the site's file" in message

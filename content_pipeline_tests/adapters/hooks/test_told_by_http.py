@@ -1,4 +1,4 @@
-"""One table for all services that are told by HTTP: what an answer means, and what is said of it."""
+"""One table for all services told by HTTP: what an answer means, and what is said of it."""
 
 import logging
 
@@ -98,18 +98,22 @@ def test_a_redirect_is_not_followed() -> None:
 
 
 def test_a_service_that_is_not_there_heard_nothing() -> None:
-    with telling(f"http://127.0.0.1:{free_port()}{SECRET_PATH}") as told:
-        with pytest.raises(CallFailed) as failed:
-            told.post(news())
+    with (
+        telling(f"http://127.0.0.1:{free_port()}{SECRET_PATH}") as told,
+        pytest.raises(CallFailed) as failed,
+    ):
+        told.post(news())
     assert failed.value.failure.failure_class is F.NOT_SENT
     assert SECRET_PATH not in str(failed.value)
 
 
 def test_an_address_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with serving(answer(200, b"{}")) as server:
-        with telling(server.base_url + SECRET_PATH, token=TOKEN) as told:
-            told.post(news(), document={})
+    with (
+        serving(answer(200, b"{}")) as server,
+        telling(server.base_url + SECRET_PATH, token=TOKEN) as told,
+    ):
+        told.post(news(), document={})
     assert SECRET_PATH not in caplog.text
     assert TOKEN not in caplog.text
 
@@ -120,10 +124,12 @@ def test_an_address_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
 )
 def test_a_services_own_advice_comes_first(advice: dict[int, str]) -> None:
     for status, words in advice.items():
-        with serving(answer(status, b"")) as server:
-            with telling(server.base_url, advice=advice) as told:
-                with pytest.raises(CallFailed, match=f"HTTP {status}: ") as failed:
-                    told.post(news())
+        with (
+            serving(answer(status, b"")) as server,
+            telling(server.base_url, advice=advice) as told,
+            pytest.raises(CallFailed, match=f"HTTP {status}: ") as failed,
+        ):
+            told.post(news())
         assert failed.value.failure.message.endswith(words)
 
 
