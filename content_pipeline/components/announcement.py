@@ -9,13 +9,18 @@ from dataclasses import dataclass
 import dagster as dg
 
 from content_pipeline.components.page_metadata import Metadata
-from content_pipeline.core.failures import Failure
+from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Announcement
 from content_pipeline.ledger import announcements, effects, intake, publications
 from content_pipeline.ledger.announcements import HookStanding
 from content_pipeline.ledger.schema import EffectState
 from content_pipeline.operations.announce import announce
 from content_pipeline.operations.runtime import SiteRuntime
+
+PASSES_BY_ITSELF = frozenset(
+    {FailureClass.NOT_SENT, FailureClass.TRANSIENT, FailureClass.THROTTLED}
+)
+"""A service that is not well for a while is no reason for a red run; a full disk is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +36,11 @@ class ToldHook:
 
     @property
     def complaint(self) -> str:
-        """Why a person must act; empty while nobody must."""
+        """Why a person should act; empty while nobody must."""
         found = self.standing
-        if found is None or found.state is not EffectState.FAILED:
+        if found is None or found.failure_class is None:
+            return ""
+        if found.state is not EffectState.FAILED and found.failure_class in PASSES_BY_ITSELF:
             return ""
         return f"{found.kind}: {found.failure_message}"
 

@@ -125,7 +125,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 3
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 4
 
 
 @pytest.mark.parametrize(

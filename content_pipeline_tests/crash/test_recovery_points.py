@@ -1,5 +1,6 @@
 """One death at every checkpoint: the next worker goes on there, and the world sees one of each."""
 
+import json
 import re
 import signal
 from dataclasses import replace
@@ -9,11 +10,13 @@ import pytest
 
 import content_pipeline.operations
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.cms.client import CMSClient
 from content_pipeline.sandbox.faults import FaultPlan
 from content_pipeline_tests.conftest import INSTANT_PROVIDER
 from content_pipeline_tests.crash.conftest import LONGEST_S, Start
 from content_pipeline_tests.crash.other_side import assert_all_is_well
 from content_pipeline_tests.crash.worker import Order
+from content_pipeline_tests.operations.small_site import path_of, rows_of
 
 OF_A_PAGE = (
     "call_intended",
@@ -69,6 +72,24 @@ def test_a_worker_that_dies_while_it_tells_the_sites_hooks(
 ) -> None:
     die_and_go_on(start, order, checkpoint, after=1)
     assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_worker_that_dies_between_two_calls_of_a_hook_repeats_one_alone(
+    after: int, start: Start, order: Order, sandbox_cms: CMSClient
+) -> None:
+    """Three pages, a call for each: the receiver hears of all, and twice of one, as the same."""
+    url = f"{sandbox_cms.base_url}/hooks/receive/partner"
+    die_and_go_on(start, replace(order, webhook_url=url), "announced", after=after)
+    heard = [
+        (each["headers"]["webhook-id"], json.loads(each["body"])["data"])
+        for each in sandbox_cms.deliveries()
+    ]
+    assert len(heard) == order.towns + 1
+    assert heard[after] == heard[after - 1]
+    paths = {page["path"] for _, data in heard for page in data["changed"]}
+    assert paths == {path_of(row) for row in rows_of(order.towns)}
+    assert len({message_id for message_id, _ in heard}) == order.towns
 
 
 @pytest.mark.parametrize("checkpoint", LOOKED_UP)

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
+from content_pipeline.adapters.hooks.told_by_http import ToldByHTTP
+from content_pipeline.adapters.hooks.webhook import Webhook
+from content_pipeline.adapters.http_calls import HTTPService
 from content_pipeline.core.generation_settings import GenerationAPI
+from content_pipeline.core.ports import HookTerms, SiteHook
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce
@@ -25,6 +29,7 @@ from content_pipeline_tests.operations.small_site import (
     FACTS,
     MUST_STATE,
     Parts,
+    clock,
     real_model,
     rows_of,
     runtime_of,
@@ -49,6 +54,8 @@ class Order:
     background: bool = False
     """Make the calls as background responses, whose answers are asked for by id; one at a time,
     because a death while another call waits for its id loses that one's for good."""
+    webhook_url: str | None = None
+    """Who is told of each page by a call of its own, instead of the files beside the pages."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -107,6 +114,7 @@ def work(order: Order) -> None:
             ledger=ledger,
             model=model,
             folder=order.folder,
+            hooks=_webhook(order.webhook_url) if order.webhook_url else None,
             on_checkpoint=_death(order),
         ),
         worker=f"process-{os.getpid()}",
@@ -117,6 +125,13 @@ def work(order: Order) -> None:
     announce(runtime)
     model.close()
     ledger.dispose()
+
+
+def _webhook(url: str) -> tuple[SiteHook, ...]:
+    service = HTTPService(url, name="The webhook", headers={}, deadline_s=5)
+    told = ToldByHTTP(service=service, clock=clock, advice={})
+    terms = HookTerms(debounce_s=0, batch=1)
+    return (Webhook(told, kind="webhook", terms=terms, key=b"k" * 32, clock=clock),)
 
 
 def _death(order: Order) -> Callable[[str], None]:
