@@ -16,9 +16,9 @@ from content_pipeline.core.hook_settings import (
 from content_pipeline.core.site import LaneSettings, SiteSettings
 from content_pipeline_tests.operations.small_site import settings_of
 
-FOLDER = {"kind": "folder", "folder": "public/towns"}
+FOLDER: dict[str, Any] = {"kind": "folder", "folder": "public/towns"}
 WORDPRESS = {"kind": "wordpress", "url": "https://cms.example"}
-REDIRECT = {"when_gone": "redirect", "redirect_to": "/all/"}
+REDIRECT: dict[str, Any] = {"when_gone": "redirect", "redirect_to": "/all/"}
 MAIL = {"kind": "mail", "to": ["desk@example.org"], "sender": "p@example.com", "host": "mail.test"}
 NEEDED: dict[str, dict[str, Any]] = {
     "cloudflare_purge": {"zone": "0123abcd"},

@@ -184,7 +184,7 @@ def told_in_batches(ledger: Ledger, site: str, most: int) -> list[int]:
     """How many pages each batch holds until nothing is news."""
     want(ledger, site)
     (effect,) = take(ledger, site)
-    sizes = []
+    sizes: list[int] = []
     while True:
         with ledger.begin() as connection:
             batch = announcements.next_batch(connection, settings_of(site), effect, most)

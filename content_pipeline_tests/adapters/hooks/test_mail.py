@@ -19,7 +19,8 @@ PASSWORD = "correct horse battery"
 
 
 def mail(port: int, *, to: tuple[str, ...] = ("desk@example.org",), **more: Any) -> Mail:
-    server = {"host": "127.0.0.1", "port": port, "encryption": "none", "deadline_s": 5.0} | more
+    server: dict[str, Any] = {"host": "127.0.0.1", "port": port, "encryption": "none"}
+    server |= {"deadline_s": 5.0, **more}
     return Mail(
         MailServer(**server),
         kind="mail",
