@@ -30,7 +30,7 @@ from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running
-from content_pipeline.site_cms import cms_route, open_cms
+from content_pipeline.site_cms import cms_route, open_cms, public_pages
 from content_pipeline.site_files import Site
 
 SANDBOX = "sandbox"
@@ -87,6 +87,7 @@ def open_site(
         model_route=model_route(site),
         cms=cms,
         cms_route=cms_route(site),
+        public=public_pages(site),
         hooks=hooks,
         worker=f"{socket.gethostname()}:{os.getpid()}:{purpose}:{time.time_ns() // 1_000_000:x}",
         run_id=run_id,

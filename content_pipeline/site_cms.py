@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.config import Project, environment
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     GitCMSSettings,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from content_pipeline.adapters.cms.git_command import Git
 
 Clock = Callable[[], datetime]
+
+VISIT_S = 20.0
+"""A visitor would have left long before."""
 
 Opened = tuple[CMS, tuple[SiteHook, ...]]
 """A site's CMS, and what is told after pages of it were proved."""
@@ -45,6 +48,15 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _git_site(site, settings, project, clock), hooks
         case WordPressCMSSettings():
             return _wordpress(site, settings, clock), hooks
+
+
+def public_pages(site: Site) -> PublicPages | None:
+    """The site as its visitors get it; None unless it is to be asked."""
+    if not site.settings.check_public_url:
+        return None
+    from content_pipeline.adapters.cms.public_pages import PublicSite  # httpx2: 0.1 s
+
+    return PublicSite(site.settings.base_url, deadline_s=VISIT_S)
 
 
 def cms_route(site: Site) -> str:

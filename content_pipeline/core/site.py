@@ -184,6 +184,9 @@ class SiteSettings(Settings):
     budgets: Budgets = Budgets()
     retries: Retries = Field(default_factory=dict)
     lane: LaneSettings = LaneSettings()
+    check_public_url: Annotated[
+        bool, Field(description="a page counts as published only when a visitor's request shows it")
+    ] = False
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
