@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from typing import cast
 
 DRIP_S = 0.02
 
@@ -81,7 +80,7 @@ class _Session(socketserver.StreamRequestHandler):
         for line in iter(self.rfile.readline, b".\r\n"):
             lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
         parsed = message_from_bytes(b"".join(lines), policy=policy.default)
-        self.box.messages.append(cast(EmailMessage, parsed))
+        self.box.messages.append(parsed)
         self._say(".", b"250 kept")
 
     def _say(self, word: str, usual: bytes) -> bool:
