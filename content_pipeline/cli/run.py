@@ -90,6 +90,7 @@ def _work(
             closed_routes=_closed_routes(connection, runtime),
             look_at=where_to_look(site, project),
             interrupted=stop.is_set(),
+            retired_topics=found.retired_topics,
             newly_retired=intake.retired,
             rolled_back=intake.rolled_back,
         )

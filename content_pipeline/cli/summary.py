@@ -45,15 +45,12 @@ class RunSummary:
     """Services that keep pages waiting: an announced pause, or a circuit for a person to close."""
     look_at: str
     interrupted: bool
+    retired_topics: int = 0
+    """No longer in the table, since whenever."""
     newly_retired: tuple[str, ...] = ()
     """Topics that this run found to have left the table."""
     rolled_back: str | None = None
     """Why nothing new was wanted: the way of making pages was rolled back, and who said so."""
-
-    @property
-    def retired(self) -> list[PageReport]:
-        """Pages whose topic is no longer in the table."""
-        return [page for page in self.pages if page.topic_is_retired]
 
     @property
     def changed_on_site(self) -> list[PageReport]:
@@ -165,8 +162,8 @@ def _page_rows(summary: RunSummary) -> list[tuple[str, int, str]]:
     ]
     if summary.cancelled:
         rows.append(("cancelled", len(summary.cancelled), "stopped by a person"))
-    if summary.retired:
-        rows.append(("retired", len(summary.retired), _retired_note(summary)))
+    if summary.retired_topics:
+        rows.append(("retired", summary.retired_topics, _retired_note(summary)))
     if summary.changed_on_site:
         count = len(summary.changed_on_site)
         rows.append(("changed on the site", count, "left as they are until somebody decides"))
@@ -174,9 +171,10 @@ def _page_rows(summary: RunSummary) -> list[tuple[str, int, str]]:
 
 
 def _retired_note(summary: RunSummary) -> str:
-    gone = sum(page.state is PageJobState.WITHDRAWN for page in summary.retired)
-    there = sum(page.published_revision is not None for page in summary.retired)
-    return f"no longer in the table; {gone:,} taken off the site, {there:,} still there"
+    live = sum(
+        page.topic_is_retired and page.published_revision is not None for page in summary.pages
+    )
+    return f"topics that are no longer in the table; {live:,} of their pages are on the site"
 
 
 def _waiting_note(summary: RunSummary) -> str:
