@@ -21,7 +21,16 @@ from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import call_limits, overview, reports, rollbacks, routes, spend
+from content_pipeline.ledger import (
+    announcements,
+    call_limits,
+    overview,
+    reports,
+    rollbacks,
+    routes,
+    spend,
+)
+from content_pipeline.ledger.announcements import HookStanding
 from content_pipeline.ledger.overview import SiteStatus
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
@@ -61,6 +70,8 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
     table.add_row("announcements waiting", f"{found.pending_announcements:,}")
     if found.failed_announcements:
         table.add_row("announcements failed", f"{found.failed_announcements:,}")
+    for hook in announcements.standings(connection, settings.site):
+        table.add_row(f"hook {hook.kind.replace('_', ' ')}", escape(_hook_told(hook)))
     table.add_row("spent", f"${money.settled_usd:,.4f}")
     table.add_row("reserved by calls that are out", f"${money.reserved_usd:,.4f}")
     table.add_row(
@@ -98,6 +109,21 @@ def _add_what_people_did(
     for taken_back in rollbacks.of_site(connection, site):
         why = f"{taken_back.generation_version}: {taken_back.cause} ({taken_back.by})"
         table.add_row("rolled back", escape(why))
+
+
+def _hook_told(hook: HookStanding) -> str:
+    """How a hook stands, in words."""
+    last = f"last call {when(hook.called_at)}" if hook.called_at else "never called"
+    if hook.gathers:
+        assert hook.next_attempt_at is not None
+        return f"gathers until {when(hook.next_attempt_at)}; {last}"
+    if hook.failure_class is not None:
+        again = f", again {when(hook.next_attempt_at)}" if hook.next_attempt_at else ", given up"
+        return f"failed{again}: {hook.failure_class}: {hook.failure_message}"
+    if hook.next_attempt_at is not None or hook.outcome is None:
+        return f"is to be told; {last}"
+    pages = "" if hook.pages_told is None else f" of {hook.pages_told:,} pages"
+    return f"{hook.outcome.replace('_', ' ')}{pages}; {last}; {hook.result_reference}"
 
 
 def _add_routes(table: Table, connection: Connection, site: Site) -> None:

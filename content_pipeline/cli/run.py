@@ -19,7 +19,7 @@ from content_pipeline.cli.context import choose_site, opened_ledger, plain_conso
 from content_pipeline.cli.summary import RunSummary, print_summary
 from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
-from content_pipeline.ledger import overview, reports, routes
+from content_pipeline.ledger import announcements, overview, reports, routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.intake import Intake, topic_keys
 from content_pipeline.ledger.leases import Selection
@@ -72,9 +72,12 @@ def _work(
             if settled.state in FINAL:
                 done.add(settled.topic_key)
                 progress.update(task, completed=len(done))
-    announced = announce(runtime, even_given_up=True)
+    patience_s = 0.0 if stop.is_set() else runtime.site.lane.patience_s
+    announced = announce(runtime, even_given_up=True, patience_s=patience_s)
     with runtime.ledger.begin() as connection:
         found = overview.site_status(connection, site.settings.site)
+        hooks = announcements.standings(connection, site.settings.site)
+        gathering = tuple(hook for hook in hooks if hook.gathers)
         return RunSummary(
             site=site.settings,
             pages=tuple(reports.page_reports(connection, selection.site, selection.topics)),
@@ -82,7 +85,8 @@ def _work(
             rejected_rows=found.rejected_rows,
             work=overview.work_of(connection, runtime.worker),
             announced=announced,
-            untold=found.pending_announcements,
+            untold=found.pending_announcements - len(gathering),
+            gathering=gathering,
             closed_routes=_closed_routes(connection, runtime),
             look_at=where_to_look(site, project),
             interrupted=stop.is_set(),

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from content_pipeline.core.durations import in_words
 from content_pipeline.core.failures import EXPLANATIONS, Failure
 from content_pipeline.core.ports import Announcement
 from content_pipeline.core.site import SiteSettings, WhenGone
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
+from content_pipeline.ledger.announcements import HookStanding
 from content_pipeline.ledger.overview import Work
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.ledger.routes import RouteReport
@@ -36,7 +38,9 @@ class RunSummary:
     announced: Mapping[str, Announcement | Failure]
     """By kind of hook what this run's telling came to."""
     untold: int
-    """Announcements that still wait, also of earlier runs."""
+    """Announcements that failed and still wait, also of earlier runs."""
+    gathering: tuple[HookStanding, ...]
+    """Hooks that wait for more to tell, longer than a run does."""
     closed_routes: tuple[RouteReport, ...]
     """Services that keep pages waiting: an announced pause, or a circuit for a person to close."""
     look_at: str
@@ -128,6 +132,9 @@ def print_summary(summary: RunSummary, console: Console) -> None:
     for kind, outcome in summary.announced.items():
         told = f"failed: {outcome.message}" if isinstance(outcome, Failure) else outcome.location
         table.add_row(kind.replace("_", " "), "", escape(told))
+    for hook in summary.gathering:
+        note = f"waits {in_words(hook.wait_s or 0)} for more; a later run or the sensor tells it"
+        table.add_row(hook.kind.replace("_", " "), "", note)
     if summary.untold:
         table.add_row(
             "untold", f"{summary.untold:,}", "announcements that a later run goes on with"

@@ -9,6 +9,7 @@ import warnings
 import dagster as dg
 from pydantic import BaseModel
 
+from content_pipeline.components.announcement_assets import build_announcements
 from content_pipeline.components.due_work import (
     build_due_job,
     build_due_sensor,
@@ -23,7 +24,6 @@ from content_pipeline.components.site_watch import (
     build_survey_job,
     build_sweep_schedule,
 )
-from content_pipeline.components.sitemap_asset import build_sitemap
 from content_pipeline.components.topics_asset import build_topics
 from content_pipeline.config import SITE_FILE
 from content_pipeline.core.site import SiteSettings
@@ -45,7 +45,7 @@ class ContentSite(dg.Component):
     def get_spec(cls) -> dg.ComponentTypeSpec:
         """What ``dg list components`` shows."""
         return dg.ComponentTypeSpec(
-            description="A site of generated pages: topics, drafts, pages, artifacts, a sitemap.",
+            description="A site of generated pages: topics, drafts, pages, announcements.",
             produces=["asset", "asset_check", "job", "sensor", "schedule"],
         )
 
@@ -77,7 +77,7 @@ def site_definitions(site: Site) -> dg.Definitions:
         due_job = build_due_job(assets)
         reconcile_job, survey_job = build_reconcile_job(assets), build_survey_job(assets)
         return dg.Definitions(
-            assets=[build_topics(assets), build_lane(assets), build_sitemap(assets)],
+            assets=[build_topics(assets), build_lane(assets), *build_announcements(assets)],
             jobs=[due_job, reconcile_job, survey_job, build_republish_job(assets)],
             sensors=[
                 build_due_sensor(assets, due_job),

@@ -14,8 +14,18 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
+from content_pipeline.core.cms_settings import (
+    CMSSettings,
+    FolderCMSSettings,
+    WordPressCMSSettings,
+)
 from content_pipeline.core.generation_settings import GenerationSettings
+from content_pipeline.core.hook_settings import (
+    AnyHookSettings,
+    HookSettings,
+    hooks_of,
+    longest_call_s,
+)
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.settings import Retries, Settings, VariableName
 from content_pipeline.core.time_limits import why_out_of_order
@@ -191,6 +201,29 @@ class SiteSettings(Settings):
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
+    announce: Annotated[
+        tuple[HookSettings, ...] | None,
+        Field(description="who is told after pages changed; else the files beside the pages"),
+    ] = None
+
+    @property
+    def hooks(self) -> tuple[AnyHookSettings, ...]:
+        """Who is told after pages changed."""
+        return hooks_of(
+            self.announce,
+            has_folder=isinstance(self.cms, FolderCMSSettings),
+            has_redirects=self.topics.when_gone is WhenGone.REDIRECT,
+        )
+
+    @property
+    def telling_s(self) -> float:
+        """After so many seconds without a sign of life, telling a hook counts as interrupted."""
+        return max(self.lane.lease_s, longest_call_s(self.hooks))
+
+    @model_validator(mode="after")
+    def _fitting_hooks(self) -> Self:
+        _ = self.hooks
+        return self
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:

@@ -23,6 +23,7 @@ from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, rou
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
+from content_pipeline.operations.news import meet_hooks
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.steps import walk
 
@@ -91,6 +92,7 @@ def advance(
     page; those at work are finished. Pages behind a closed circuit wait without a call.
     """
     stop = stop or threading.Event()
+    meet_hooks(runtime)
     with runtime.ledger.begin() as connection:
         budget_waits.wake(connection, selection, runtime.caps)
     held = _Held()

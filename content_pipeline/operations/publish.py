@@ -299,7 +299,7 @@ def note_change(
     """Put a change on record; a page that is off the site is announced no more."""
     new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
     if new and job.baseline is not None and change in OFF_THE_SITE:
-        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
 
 
 def left_as_it_is(
@@ -376,7 +376,7 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         )
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
-            effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+            effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
         # Settled late: meanwhile its topic may have left the table, or want the draft it replaced.
         resting.take_up_wanted(connection, older, worker=runtime.worker)
         if retirement.is_to_go(connection, job, runtime.site.topics) and resting.take_off(

@@ -243,5 +243,5 @@ def _react(
             )
         if change in OFF_THE_SITE:
             effects.want_for_site(
-                connection, runtime.site.site, runtime.hook_kinds, runtime.site.owner
+                connection, runtime.site.site, runtime.hook_delays_s, runtime.site.owner
             )

@@ -198,7 +198,7 @@ def _withdrawn(this_try: _WithdrawTry, job: PageJob, how: str) -> PageJob:
             by=runtime.worker,
         )
         job = jobs.move(connection, job, PageJobState.WITHDRAWN, lease=lease)
-        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
         if resting.take_up_wanted(connection, [job.page_job_id], worker=runtime.worker):
             job = jobs.load(connection, job.page_job_id)
     runtime.on_checkpoint("withdrawal_proved")

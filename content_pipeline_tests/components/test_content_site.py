@@ -73,7 +73,8 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
         names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
         graph = found.resolve_asset_graph()
         assert names == {
-            f"towns/{name}" for name in ("topics", "draft", "page", "artifact", "sitemap")
+            f"towns/{name}"
+            for name in ("topics", "draft", "page", "artifact", "sitemap", "index_page")
         }
         assert {key.name for key in graph.asset_check_keys} == {
             "usable_rows",
@@ -105,6 +106,7 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "page": ["draft"],
             "artifact": ["page"],
             "sitemap": ["artifact"],
+            "index_page": ["artifact"],
         }
         for key in found.resolve_all_asset_keys():
             assert graph.get(key).group_name == "towns"
@@ -127,7 +129,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 3
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 4
 
 
 @pytest.mark.parametrize(

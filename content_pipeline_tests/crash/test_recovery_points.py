@@ -1,5 +1,6 @@
 """One death at every checkpoint: the next worker goes on there, and the world sees one of each."""
 
+import json
 import re
 import signal
 from dataclasses import replace
@@ -111,6 +112,24 @@ def test_a_worker_that_dies_with_a_page_on_a_cms_with_drafts(
     assert live == sorted(path_of(row) for row in rows_of(order.towns))
     held = {change["page_id"] for change in sandbox_cms.history()}
     assert len(held) == order.towns, "the draft that the dead worker left became the page"
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_worker_that_dies_between_two_calls_of_a_hook_repeats_one_alone(
+    after: int, start: Start, order: Order, sandbox_cms: CMSClient
+) -> None:
+    """Three pages, a call for each: the receiver hears of all, and twice of one, as the same."""
+    url = f"{sandbox_cms.base_url}/hooks/receive/partner"
+    die_and_go_on(start, replace(order, webhook_url=url), "announced", after=after)
+    heard = [
+        (each["headers"]["webhook-id"], json.loads(each["body"])["data"])
+        for each in sandbox_cms.deliveries()
+    ]
+    assert len(heard) == order.towns + 1
+    assert heard[after] == heard[after - 1]
+    paths = {page["path"] for _, data in heard for page in data["changed"]}
+    assert paths == {path_of(row) for row in rows_of(order.towns)}
+    assert len({message_id for message_id, _ in heard}) == order.towns
 
 
 @pytest.mark.parametrize("checkpoint", LOOKED_UP)

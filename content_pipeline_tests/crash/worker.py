@@ -18,7 +18,11 @@ from pathlib import Path
 from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.adapters.cms.wordpress_pages import PageForm
 from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
+from content_pipeline.adapters.hooks.told_by_http import ToldByHTTP
+from content_pipeline.adapters.hooks.webhook import Webhook
+from content_pipeline.adapters.http_calls import HTTPService
 from content_pipeline.core.generation_settings import GenerationAPI
+from content_pipeline.core.ports import HookTerms, SiteHook
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce
@@ -58,6 +62,8 @@ class Order:
     background: bool = False
     """Make the calls as background responses, whose answers are asked for by id; one at a time,
     because a death while another call waits for its id loses that one's for good."""
+    webhook_url: str | None = None
+    """Who is told of each page by a call of its own, instead of the files beside the pages."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -119,6 +125,7 @@ def work(order: Order) -> None:
             model=model,
             folder=order.folder,
             cms=cms,
+            hooks=_webhook(order.webhook_url) if order.webhook_url else None,
             on_checkpoint=_death(order),
         ),
         worker=f"process-{os.getpid()}",
@@ -144,6 +151,13 @@ def _wordpress(url: str) -> WordPressCMS:
     )
     form = PageForm(base_url=url, home_path="")
     return WordPressCMS(rest, form, content_type="pages", clock=clock)
+
+
+def _webhook(url: str) -> tuple[SiteHook, ...]:
+    service = HTTPService(url, name="The webhook", headers={}, deadline_s=5)
+    told = ToldByHTTP(service=service, clock=clock, advice={})
+    terms = HookTerms(debounce_s=0, batch=1)
+    return (Webhook(told, kind="webhook", terms=terms, key=b"k" * 32, clock=clock),)
 
 
 def _death(order: Order) -> Callable[[str], None]:

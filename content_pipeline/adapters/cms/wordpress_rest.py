@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
 from content_pipeline.adapters.cms.wordpress_errors import error_code, failure_in
 from content_pipeline.adapters.cms.wordpress_pages import Json
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed, ConfigurationError
 from content_pipeline.core.failures import Failure
 

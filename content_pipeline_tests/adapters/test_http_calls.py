@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from content_pipeline.adapters.cms.http_calls import MAX_SENT_BYTES, Answer, Call, HTTPService
 from content_pipeline.adapters.deadline_transport import MAX_BODY_BYTES
+from content_pipeline.adapters.http_calls import MAX_SENT_BYTES, Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline_tests.adapters.llm.loopback import (
