@@ -160,19 +160,19 @@ def _looks(site: Drifting, pages: int) -> list[Look]:
     slices = -(-pages // PER_SLICE)
     site.let_hours_pass(1)
     looks = [
-        site.look("a first sweep", goal=slices + 1, slices=slices),
-        site.look("recent changes, none", goal=2, slices=0),
+        site.look("first sweep", goal=slices + 1, slices=slices),
+        site.look("recent changes", goal=2, slices=0),
     ]
     site.let_hours_pass(2)
     site.let_people_work()
-    looks.append(site.look("a sweep", goal=slices + FOR_CHANGES, slices=slices))
+    looks.append(site.look("sweep", goal=slices + FOR_CHANGES, slices=slices))
     found, expected = looks[-1].report.found, dict.fromkeys(BY_HAND, TIMES_EACH)
     if found != expected:
         raise SystemExit(f"people made the changes {expected}, the sweep found {found}")
     site.let_hours_pass(3)
     looks += [
-        site.look("a second sweep", goal=slices + 1, slices=slices),
-        site.look("recent changes, none", goal=2, slices=0),
+        site.look("next sweep", goal=slices + 1, slices=slices),
+        site.look("recent changes", goal=2, slices=0),
     ]
     return looks
 
@@ -180,14 +180,14 @@ def _looks(site: Drifting, pages: int) -> list[Look]:
 def _table(looks: Sequence[Look], *, pages: int, caption: str) -> Table:
     changed = TIMES_EACH * len(BY_HAND)
     table = Table(
-        title=f"drift: {pages:,} published pages, {changed} changed by people before the second "
-        f"sweep, {1000 * LATENCY_S:.0f} ms a request",
+        title=f"drift: {pages:,} pages, {changed} changed before the second sweep, "
+        f"{1000 * LATENCY_S:.0f} ms a request",
         caption=caption,
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("survey")
-    for name in ("requests", "goal", "found", "seconds", "client CPU, s", "database CPU, s"):
+    for name in ("requests", "goal", "found", "wall, s", "client CPU", "database CPU"):
         table.add_column(name, justify="right")
     for look in looks:
         table.add_row(

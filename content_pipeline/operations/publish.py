@@ -89,9 +89,9 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
 def _await_older_write(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
     """Put the job off until an older publish of its page is settled; None when nothing is open.
 
-    A CMS that refuses late writes needs no such wait.
+    A page's first draft has none before it, and a CMS that refuses late writes needs no such wait.
     """
-    if refuses_late_writes(runtime):
+    if job.revision == 1 or refuses_late_writes(runtime):
         return None
     with runtime.ledger.fenced(lease) as connection:
         open_for_s = jobs.unsettled_publish_s(connection, job)
