@@ -12,6 +12,7 @@ from content_pipeline.cli.cancel import cancel
 from content_pipeline.cli.costs import show_costs
 from content_pipeline.cli.inspect import show, status, uncertain
 from content_pipeline.cli.repair import repair
+from content_pipeline.cli.report import report
 from content_pipeline.cli.resume import resume
 from content_pipeline.cli.run import run
 from content_pipeline.cli.services import db, sandbox
@@ -51,6 +52,7 @@ for command in (
     status,
     show,
     show_costs,
+    report,
     uncertain,
     cancel,
     resume,

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
 from content_pipeline.core.generation_settings import GenerationSettings
+from content_pipeline.core.health import HealthSettings
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.settings import Retries, Settings, VariableName
 from content_pipeline.core.time_limits import why_out_of_order
@@ -177,6 +178,9 @@ class SiteSettings(Settings):
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
+    health: Annotated[
+        HealthSettings, Field(description="when the checks of the site's reports warn")
+    ] = HealthSettings()
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
