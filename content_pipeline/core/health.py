@@ -159,7 +159,8 @@ def judge_cost(outlay: Outlay, plan: Plan, settings: HealthSettings) -> Verdict:
     """Today against the day's cap, and a published page against what it should cost."""
     complaints = [*_of_the_day(outlay, plan, settings), *_of_a_page(outlay, plan, settings)]
     if complaints:
-        sentence = "; ".join(complaints)
+        sentence = "; and ".join(complaints)
+        sentence = f"{sentence[0].upper()}{sentence[1:]}."
     else:
         sentence = f"Today's {_usd(outlay.today_usd)} of {_usd(plan.day_usd)} are within plan"
         if outlay.page_usd is not None:

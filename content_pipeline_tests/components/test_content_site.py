@@ -68,20 +68,35 @@ def test_runs_work_in_their_own_process_and_not_in_one_that_would_outlive_them()
     assert defs().executor is dg.in_process_executor
 
 
-def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> None:
+def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None:
     with declared(settings_of("towns")) as found:
         names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
         graph = found.resolve_asset_graph()
         assert names == {
-            f"towns/{name}" for name in ("topics", "draft", "page", "artifact", "sitemap")
+            f"towns/{name}"
+            for name in (
+                "topics",
+                "draft",
+                "page",
+                "artifact",
+                "sitemap",
+                "cost_report",
+                "pipeline_health",
+            )
         }
         assert {key.name for key in graph.asset_check_keys} == {
             "usable_rows",
             "generated",
             "valid",
             "published",
+            "cost_within_plan",
+            "queue_age",
+            "uncertain_age",
+            "failures_not_rising",
         }
         assert found.resolve_job_def("towns_due_work")
+        assert found.resolve_job_def("towns_reports")
+        assert [schedule.name for schedule in found.schedules or ()] == ["towns_reports_schedule"]
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
             "towns_partitions_sensor",
@@ -101,6 +116,8 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "page": ["draft"],
             "artifact": ["page"],
             "sitemap": ["artifact"],
+            "cost_report": [],
+            "pipeline_health": [],
         }
         for key in found.resolve_all_asset_keys():
             assert graph.get(key).group_name == "towns"
@@ -123,7 +140,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 3
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 4
 
 
 @pytest.mark.parametrize(
@@ -173,7 +190,13 @@ def test_dagster_and_the_command_line_know_the_same_keys() -> None:
 def test_dg_finds_the_component_by_looking_through_the_package() -> None:
     assert "ContentSite" in dir(content_pipeline)
     assert "produces" in type(ContentSite.get_spec()).__annotations__
-    assert list(ContentSite.get_spec().produces) == ["asset", "asset_check", "job", "sensor"]
+    assert list(ContentSite.get_spec().produces) == [
+        "asset",
+        "asset_check",
+        "job",
+        "schedule",
+        "sensor",
+    ]
 
 
 def test_the_package_has_no_other_names() -> None:
