@@ -3,6 +3,8 @@
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
+
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, cost_history, failure_history, jobs
@@ -10,6 +12,7 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.failure_history import REPAIRED, Retries
 from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline_tests.ledger.paying import Call, age, make
+from content_pipeline_tests.ledger.plans import plan_of
 from content_pipeline_tests.ledger.wanting import job_in, let_go, move_once, wanted
 from content_pipeline_tests.operations.small_site import rows_of
 
@@ -175,3 +178,32 @@ def test_publishing_is_counted_beside_generation(ledger: Ledger, site_name: str)
     (found,) = retried(ledger, site_name)
     assert (found.kind, found.failure_class, found.number) == (PUBLISH, FailureClass.THROTTLED, 2)
     assert (found.tries, found.succeeded, found.usd) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (failure_history._FAILED_BY_DAY, "transitions_outcomes_idx"),
+        (failure_history._FAILED_LATELY, "transitions_outcomes_idx"),
+        (failure_history._RETRIES, "attempts_failed_idx"),
+        (cost_history._PUBLISHED, "transitions_outcomes_idx"),
+        (cost_history._CALLS_PER_PAGE, "spend_site_day_idx"),
+    ],
+    ids=["by day", "lately", "retries", "published", "calls"],
+)
+def test_a_past_is_found_by_an_index_and_what_came_before_it_is_not_read(
+    statement: object, index: str, ledger: Ledger, site_name: str
+) -> None:
+    with ledger.begin() as connection:
+        seen = cost_history.window(connection, 10)
+        plan = plan_of(
+            connection,
+            statement,
+            site=site_name,
+            begins_at=seen.begins_at,
+            first_day=seen.first_day,
+            days=8,
+            repaired=REPAIRED,
+        )
+    assert index in plan, plan
+    assert "Seq Scan" not in plan, plan

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import Connection, text, update
+from sqlalchemy import text, update
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.publishing import SiteChange
@@ -13,6 +13,7 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.health import PossibleDoubleSpend, Queue, UncertainPages
 from content_pipeline.ledger.schema import AttemptKind, page_jobs, seconds_from_now
 from content_pipeline_tests.ledger.paying import Call, make
+from content_pipeline_tests.ledger.plans import plan_of
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -232,14 +233,6 @@ def test_changes_on_the_site_stand_by_kind(ledger: Ledger, site_name: str) -> No
         (SiteChange.MISSING, 2),
         (SiteChange.TRASHED, 1),
     ]
-
-
-def plan_of(connection: Connection, statement: object, **parameters: object) -> str:
-    """How PostgreSQL would answer on a large site: never by reading a whole table if it can."""
-    connection.execute(text("SET LOCAL enable_seqscan = off"))
-    connection.execute(text("SET LOCAL enable_bitmapscan = off"))
-    rows = connection.execute(text(f"EXPLAIN {statement}"), parameters)
-    return "\n".join(rows.scalars())
 
 
 @pytest.mark.parametrize(
