@@ -80,6 +80,7 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
                 "page",
                 "artifact",
                 "sitemap",
+                "index_page",
                 "cost_report",
                 "pipeline_health",
             )
@@ -94,13 +95,18 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
             "uncertain_age",
             "failures_not_rising",
         }
-        assert found.resolve_job_def("towns_due_work")
-        assert found.resolve_job_def("towns_reports")
-        assert [schedule.name for schedule in found.schedules or ()] == ["towns_reports_schedule"]
+        for job in ("due_work", "reconcile", "survey", "republish", "reports"):
+            assert found.resolve_job_def(f"towns_{job}")
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
             "towns_partitions_sensor",
+            "towns_reconcile_sensor",
+            "towns_site_changes_sensor",
         }
+        assert [schedule.name for schedule in found.schedules or ()] == [
+            "towns_nightly_sweep",
+            "towns_reports_schedule",
+        ]
 
 
 def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
@@ -116,6 +122,7 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "page": ["draft"],
             "artifact": ["page"],
             "sitemap": ["artifact"],
+            "index_page": ["artifact"],
             "cost_report": [],
             "pipeline_health": [],
         }
@@ -140,7 +147,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 4
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 5
 
 
 @pytest.mark.parametrize(
@@ -194,8 +201,8 @@ def test_dg_finds_the_component_by_looking_through_the_package() -> None:
         "asset",
         "asset_check",
         "job",
-        "schedule",
         "sensor",
+        "schedule",
     ]
 
 
