@@ -65,4 +65,4 @@ stop: $(READY) ## stop the embedded database and the sandbox provider
 	$(BIN)/content-pipeline db stop
 
 clean: stop ## remove everything that running left here, published pages included
-	rm -rf .content_pipeline public
+	rm -rf .content_pipeline public reports

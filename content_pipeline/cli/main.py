@@ -14,6 +14,7 @@ from content_pipeline.cli.costs import show_costs
 from content_pipeline.cli.doctor import doctor
 from content_pipeline.cli.inspect import show, status, uncertain
 from content_pipeline.cli.repair import repair
+from content_pipeline.cli.report import report
 from content_pipeline.cli.republish import republish
 from content_pipeline.cli.resume import resume
 from content_pipeline.cli.rollback import rollback
@@ -56,6 +57,7 @@ for command in (
     status,
     show,
     show_costs,
+    report,
     uncertain,
     cancel,
     resume,

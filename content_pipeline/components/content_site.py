@@ -17,6 +17,10 @@ from content_pipeline.components.due_work import (
 )
 from content_pipeline.components.lane_assets import build_lane
 from content_pipeline.components.reconciling import build_reconcile_job, build_reconcile_sensor
+from content_pipeline.components.report_assets import (
+    build_reports,
+    build_reports_schedule,
+)
 from content_pipeline.components.republishing import build_republish_job
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_watch import (
@@ -63,7 +67,7 @@ class ContentSite(dg.Component):
         return cls(load_site(context.path / SITE_FILE))
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002
-        """The site's assets, checks, jobs, sensors and schedule."""
+        """The site's assets, checks, jobs, sensors and schedules."""
         return site_definitions(self.site)
 
 
@@ -77,7 +81,12 @@ def site_definitions(site: Site) -> dg.Definitions:
         due_job = build_due_job(assets)
         reconcile_job, survey_job = build_reconcile_job(assets), build_survey_job(assets)
         return dg.Definitions(
-            assets=[build_topics(assets), build_lane(assets), *build_announcements(assets)],
+            assets=[
+                build_topics(assets),
+                build_lane(assets),
+                *build_announcements(assets),
+                build_reports(assets),
+            ],
             jobs=[due_job, reconcile_job, survey_job, build_republish_job(assets)],
             sensors=[
                 build_due_sensor(assets, due_job),
@@ -85,5 +94,8 @@ def site_definitions(site: Site) -> dg.Definitions:
                 build_reconcile_sensor(assets, reconcile_job),
                 build_site_changes_sensor(assets, survey_job),
             ],
-            schedules=[build_sweep_schedule(assets, survey_job)],
+            schedules=[
+                build_sweep_schedule(assets, survey_job),
+                build_reports_schedule(assets),
+            ],
         )

@@ -37,6 +37,13 @@ def opened_ledger() -> Iterator[Ledger]:
 
 
 @contextmanager
+def site_ledger() -> Iterator[Ledger]:
+    """The ledger for a run that only reads it. Errors leave as they do from ``site_at_work``."""
+    with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger, _final_but_for():
+        yield ledger
+
+
+@contextmanager
 def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """Everything that a run's work on ``site`` needs, closed afterwards.
 

@@ -20,6 +20,7 @@ from content_pipeline.core.cms_settings import (
     WordPressCMSSettings,
 )
 from content_pipeline.core.generation_settings import GenerationSettings
+from content_pipeline.core.health import HealthSettings
 from content_pipeline.core.hook_settings import (
     AnyHookSettings,
     HookSettings,
@@ -201,6 +202,9 @@ class SiteSettings(Settings):
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
+    health: Annotated[
+        HealthSettings, Field(description="when the checks of the site's reports warn")
+    ] = HealthSettings()
     announce: Annotated[
         tuple[HookSettings, ...] | None,
         Field(description="who is told after pages changed; else the files beside the pages"),

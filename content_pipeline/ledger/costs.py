@@ -6,6 +6,7 @@ exactly one group whatever the grouping, so that all groupings add up to the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -101,13 +102,17 @@ _KEYS: dict[Dimension, ColumnElement[str] | Column[str]] = {
 
 
 def costs(
-    connection: Connection, dimensions: Sequence[Dimension], *, site: str | None = None
+    connection: Connection,
+    dimensions: Sequence[Dimension],
+    *,
+    site: str | None = None,
+    since: date | None = None,
 ) -> list[Cost]:
     """The costs of each group, ordered by its keys; without dimensions one group of everything.
 
-    ``site``: only this one; None means all.
+    ``site``: only this one; None means all. ``since``: only this UTC day and later ones.
     """
-    calls = _calls(site)
+    calls = _calls(site, since)
     keys = [calls.c[f"key_{dimension}"] for dimension in dimensions]
     rows = connection.execute(select(*keys, *_sums(calls)).group_by(*keys).order_by(*keys))
     return [_cost(row, len(dimensions)) for row in rows]
@@ -122,7 +127,7 @@ def total(groups: Sequence[Cost]) -> Cost:
     return Cost(keys=(), **measures)
 
 
-def _calls(site: str | None) -> Subquery:
+def _calls(site: str | None, since: date | None) -> Subquery:
     """One row for each row of spend, with the keys of every dimension."""
     query = (
         select(
@@ -138,7 +143,11 @@ def _calls(site: str | None) -> Subquery:
         .join(page_jobs, page_jobs.c.page_job_id == spend.c.page_job_id)
         .outerjoin(attempts, attempts.c.attempt_id == spend.c.attempt_id)
     )
-    return (query if site is None else query.where(spend.c.site == site)).subquery()
+    if site is not None:
+        query = query.where(spend.c.site == site)
+    if since is not None:
+        query = query.where(spend.c.day >= since)
+    return query.subquery()
 
 
 _TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")

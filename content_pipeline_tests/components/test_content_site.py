@@ -74,15 +74,28 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
         graph = found.resolve_asset_graph()
         assert names == {
             f"towns/{name}"
-            for name in ("topics", "draft", "page", "artifact", "sitemap", "index_page")
+            for name in (
+                "topics",
+                "draft",
+                "page",
+                "artifact",
+                "sitemap",
+                "index_page",
+                "cost_report",
+                "pipeline_health",
+            )
         }
         assert {key.name for key in graph.asset_check_keys} == {
             "usable_rows",
             "generated",
             "valid",
             "published",
+            "cost_within_plan",
+            "queue_age",
+            "uncertain_age",
+            "failures_not_rising",
         }
-        for job in ("due_work", "reconcile", "survey", "republish"):
+        for job in ("due_work", "reconcile", "survey", "republish", "reports"):
             assert found.resolve_job_def(f"towns_{job}")
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
@@ -90,7 +103,10 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
             "towns_reconcile_sensor",
             "towns_site_changes_sensor",
         }
-        assert [schedule.name for schedule in found.schedules or ()] == ["towns_nightly_sweep"]
+        assert [schedule.name for schedule in found.schedules or ()] == [
+            "towns_nightly_sweep",
+            "towns_reports_schedule",
+        ]
 
 
 def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
@@ -107,6 +123,8 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "artifact": ["page"],
             "sitemap": ["artifact"],
             "index_page": ["artifact"],
+            "cost_report": [],
+            "pipeline_health": [],
         }
         for key in found.resolve_all_asset_keys():
             assert graph.get(key).group_name == "towns"
@@ -129,7 +147,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 4
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 5
 
 
 @pytest.mark.parametrize(

@@ -1,111 +1,24 @@
 """Costs: however they are grouped, they add up to the dollars of the spend rows."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from decimal import Decimal
 from itertools import combinations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection
 
-from content_pipeline.core.failures import Failure, FailureClass
-from content_pipeline.core.money import Usage
-from content_pipeline.core.ports import Reading
-from content_pipeline.ledger import attempts, jobs, leases, reports, spend
+from content_pipeline.ledger import reports, spend
 from content_pipeline.ledger.costs import NOT_CALLED, OK, Cost, Dimension, costs, total
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.ledger.leases import Selection
-from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline_tests.ledger.wanting import AMPLE, take_in, wanted
+from content_pipeline_tests.ledger.paying import Call, make
+from content_pipeline_tests.ledger.wanting import take_in, wanted
 from content_pipeline_tests.operations.small_site import rows_of, settings_of
 
 USD = Decimal
 D = Dimension
 GROUPINGS = [dimensions for count in range(len(D) + 1) for dimensions in combinations(D, count)]
 """Every set of dimensions, none and all of them included."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One paid call as it may have gone."""
-
-    end: str
-    """``ok``, ``open``, ``uncalled``, ``uncertain``, ``maybe`` (perhaps billed) or a class."""
-    step: str = "article"
-    model: str = "gpt-5-mini"
-    worst_usd: str = "0.5"
-    cost_usd: str = "0.2"
-    tokens: int = 100
-
-
-def make(ledger: Ledger, site: str, topic: str, calls: Sequence[Call]) -> None:
-    """A page job with ``calls``, one after the other; the last one may stay open."""
-    selection = Selection(site=site, topics=(topic,))
-    with ledger.begin() as connection:
-        (claim,) = leases.claim_due(connection, selection, most=1, worker="w", lease_s=60)
-        job = jobs.load(connection, claim.page_job_id)
-        for number, call in enumerate(calls, start=1):
-            identifier = attempts.attempt_id(job.page_job_id, AttemptKind.GENERATE, number)
-            spend.reserve(
-                connection,
-                attempt_id=identifier,
-                page_job_id=job.page_job_id,
-                site=site,
-                worst_case_usd=USD(call.worst_usd),
-                caps=AMPLE,
-            )
-            if call.end == "uncalled":
-                continue
-            attempts.open_attempt(
-                connection,
-                job,
-                AttemptKind.GENERATE,
-                number=number,
-                worker="w",
-                run_id=None,
-                step=call.step,
-                model=call.model,
-            )
-            finish(connection, identifier, call)
-
-
-def finish(connection: Connection, identifier: str, call: Call) -> None:
-    usage = Usage(input_tokens=call.tokens, output_tokens=2 * call.tokens)
-    reading = Reading(
-        text=None,
-        usage=usage,
-        model=call.model,
-        response_id=None,
-        request_id=None,
-        finish_reason=None,
-        failure=None,
-    )
-    match call.end:
-        case "open":
-            return
-        case "ok":
-            attempts.succeed(
-                connection, identifier, revision=None, output_hash="h", reading=reading
-            )
-            spend.settle(connection, identifier, USD(call.cost_usd))
-        case "uncertain":
-            failure = Failure(failure_class=FailureClass.UNCERTAIN, message="lost")
-            attempts.leave_uncertain(connection, identifier, failure)
-            spend.keep_as_uncertain(connection, identifier)
-        case "maybe":
-            failure = Failure(failure_class=FailureClass.TRANSIENT, message="500")
-            attempts.fail(connection, identifier, failure)
-            spend.keep_as_uncertain(connection, identifier)
-        case "bad_output":
-            failure = Failure(failure_class=FailureClass.BAD_OUTPUT, message="cut")
-            attempts.fail(connection, identifier, failure, reading=reading)
-            spend.settle(connection, identifier, USD(call.cost_usd))
-        case name:
-            failure = Failure(failure_class=FailureClass(name), message="refused")
-            attempts.fail(connection, identifier, failure)
-            spend.release(connection, identifier)
 
 
 def grouped(

@@ -130,6 +130,11 @@ attempts = Table(
         unique=True,
         postgresql_where=text("state = 'open'"),
     ),
+    Index(
+        "attempts_failed_idx",
+        "finished_at",
+        postgresql_where=text("state IN ('failed', 'uncertain')"),
+    ),
 )
 
 attempt_responses = Table(

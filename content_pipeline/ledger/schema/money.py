@@ -1,6 +1,6 @@
 """Tables of dollars: one spend row per paid attempt, and what each capped scope has committed."""
 
-from sqlalchemy import CheckConstraint, Column, Date, ForeignKey, Index, Table, Text, func
+from sqlalchemy import CheckConstraint, Column, Date, ForeignKey, Index, Table, Text, func, text
 
 from content_pipeline.ledger.schema.vocabulary import (
     SpendState,
@@ -30,6 +30,7 @@ spend = Table(
     CheckConstraint("reserved_usd >= 0 AND settled_usd >= 0", name="not_negative"),
     Index("spend_page_job_id_idx", "page_job_id"),
     Index("spend_site_day_idx", "site", "day"),
+    Index("spend_uncertain_idx", "site", "day", postgresql_where=text("state = 'uncertain'")),
 )
 
 budgets = Table(
