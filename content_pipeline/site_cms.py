@@ -16,6 +16,7 @@ from content_pipeline.config import Project, environment
 from content_pipeline.core.cms import CMS
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
+    GhostCMSSettings,
     WordPressCMSSettings,
     checked_url,
 )
@@ -38,18 +39,27 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _folder_site(site, project.root / settings.folder, clock)
         case WordPressCMSSettings():
             return _wordpress(site, settings, clock), ()
+        case GhostCMSSettings():
+            return _ghost(site, settings, clock), ()
 
 
 def cms_route(site: Site) -> str:
     """The site's account at its CMS: a new password is a new one, with a clean slate."""
-    settings, variables = site.settings.cms, environment()
+    settings = site.settings.cms
     match settings:
         case FolderCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
-            account = digest(settings.url, *(variables.get(name, "") for name in names))
-            return f"{settings.kind}:{account[:8]}"
+            return _route(settings.kind, settings.url, *names)
+        case GhostCMSSettings():
+            return _route(settings.kind, settings.url, settings.url_env, settings.key_env)
+
+
+def _route(kind: str, url: str | None, *names: str) -> str:
+    """The account that an address and the named variables are, without telling them."""
+    account = digest(url, *(environment().get(name, "") for name in names))
+    return f"{kind}:{account[:8]}"
 
 
 def published_folder(site: Site, project: Project) -> Path | None:
@@ -90,6 +100,30 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
         json_ld=settings.json_ld,
     )
     return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
+
+
+def _ghost(site: Site, settings: GhostCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.ghost import GhostCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.ghost_api import GhostAPI
+    from content_pipeline.adapters.cms.ghost_pages import GhostForm
+    from content_pipeline.adapters.cms.ghost_token import AdminKey
+
+    url = _address(site, settings.url, settings.url_env)
+    key = _variable(site, settings.key_env, "the Admin API key for Ghost")
+    api = GhostAPI(
+        url,
+        key=AdminKey.parse(key),
+        content_type=settings.content_type,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+    )
+    form = GhostForm(
+        base_url=site.settings.base_url,
+        home_path=urlsplit(url).path,
+        below=settings.below,
+        json_ld=settings.json_ld,
+    )
+    return GhostCMS(api, form, clock=clock)
 
 
 def _variable(site: Site, name: str, what: str) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from content_pipeline.adapters.cms.folder import FolderCMS
+from content_pipeline.adapters.cms.ghost import GhostCMS
 from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.config import Project
 from content_pipeline.core.errors import ConfigurationError
@@ -113,3 +114,33 @@ def test_a_route_names_the_account_and_shows_nothing_of_it(account: pytest.Monke
         assert cms_route(site) != before, f"another {name} is another account"
         account.setenv(name, value)
     assert "abcd" not in before
+
+
+GHOST = {"GHOST_URL": "https://ghost.example/", "GHOST_ADMIN_API_KEY": f"{'a' * 24}:{'b' * 64}"}
+
+
+def test_ghost_is_opened_with_the_key_of_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in GHOST.items():
+        monkeypatch.setenv(name, value)
+    site = site_on({"kind": "ghost", "content_type": "posts", "below": "/land/"})
+    cms, hooks = open_cms(site, project, clock=clock)
+    assert isinstance(cms, GhostCMS)
+    cms.close()
+    assert hooks == ()
+    before = cms_route(site)
+    assert before.startswith("ghost:")
+    monkeypatch.setenv("GHOST_ADMIN_API_KEY", f"{'c' * 24}:{'b' * 64}")
+    assert cms_route(site) != before
+
+
+@pytest.mark.parametrize("name", GHOST)
+def test_what_ghost_needs_and_the_environment_lacks_is_named(
+    name: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each, value in GHOST.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=name):
+        open_cms(site_on({"kind": "ghost"}), project, clock=clock)

@@ -70,6 +70,43 @@ class WordPressCMSSettings(Settings):
         return None if value is None else checked_url(value)
 
 
+class GhostCMSSettings(Settings):
+    """A Ghost, reached by its Admin API with the key of a custom integration."""
+
+    kind: Literal["ghost"]
+    url: Annotated[
+        str | None,
+        Field(description="where Ghost is reached, e.g. https://www.example.com/blog"),
+    ] = None
+    url_env: Annotated[
+        VariableName, Field(description="variable with that address, read when `url` is not given")
+    ] = "GHOST_URL"
+    key_env: Annotated[
+        VariableName, Field(description="variable with the integration's Admin API key")
+    ] = "GHOST_ADMIN_API_KEY"
+    content_type: Annotated[
+        Literal["pages", "posts"], Field(description="what an article becomes")
+    ] = "pages"
+    below: Annotated[
+        str,
+        Field(
+            pattern=r"^/([a-z0-9_-]+/)*$",
+            description="where slugs stand: the path of the posts' collection in routes.yaml",
+        ),
+    ] = "/"
+    json_ld: Annotated[
+        bool, Field(description="put JSON-LD into the page's head, beside the theme's own")
+    ] = False
+    deadline_s: Annotated[
+        float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
+    ] = 30
+
+    @field_validator("url")
+    @classmethod
+    def _absolute(cls, value: str | None) -> str | None:
+        return None if value is None else checked_url(value)
+
+
 def checked_url(value: str) -> str:
     """``value`` without trailing slashes; ValueError unless it is an http(s) URL and no more."""
     parts = urlsplit(value)
@@ -91,7 +128,9 @@ def _kind(value: Any) -> str | None:
 
 
 AnyCMSSettings = (
-    Annotated[FolderCMSSettings, Tag("folder")] | Annotated[WordPressCMSSettings, Tag("wordpress")]
+    Annotated[FolderCMSSettings, Tag("folder")]
+    | Annotated[WordPressCMSSettings, Tag("wordpress")]
+    | Annotated[GhostCMSSettings, Tag("ghost")]
 )
 
 CMS_MODELS: dict[str, type[Settings]] = {
