@@ -13,10 +13,11 @@ from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, capabilities_of
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     GhostCMSSettings,
+    WebhookCMSSettings,
     WordPressCMSSettings,
     checked_url,
 )
@@ -41,6 +42,8 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _wordpress(site, settings, clock), ()
         case GhostCMSSettings():
             return _ghost(site, settings, clock), ()
+        case WebhookCMSSettings():
+            return _webhook(site, settings, clock), ()
 
 
 def cms_route(site: Site) -> str:
@@ -52,7 +55,7 @@ def cms_route(site: Site) -> str:
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
             return _route(settings.kind, settings.url, *names)
-        case GhostCMSSettings():
+        case GhostCMSSettings() | WebhookCMSSettings():
             return _route(settings.kind, settings.url, settings.url_env, settings.key_env)
 
 
@@ -124,6 +127,22 @@ def _ghost(site: Site, settings: GhostCMSSettings, clock: Clock) -> CMS:
         json_ld=settings.json_ld,
     )
     return GhostCMS(api, form, clock=clock)
+
+
+def _webhook(site: Site, settings: WebhookCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.webhook import WebhookCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.webhook_endpoint import WebhookEndpoint
+    from content_pipeline.adapters.cms.webhook_signature import SigningKey
+
+    endpoint = WebhookEndpoint(
+        _address(site, settings.url, settings.url_env),
+        key=SigningKey.parse(_variable(site, settings.key_env, "the webhook's signing key")),
+        deadline_s=settings.deadline_s,
+        clock=clock,
+    )
+    declared = settings.capabilities
+    can = None if declared is None else capabilities_of(declared)
+    return WebhookCMS(endpoint, base_url=site.settings.base_url, declared=can)
 
 
 def _variable(site: Site, name: str, what: str) -> str:

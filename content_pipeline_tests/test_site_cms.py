@@ -5,8 +5,10 @@ import pytest
 
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.cms.ghost import GhostCMS
+from content_pipeline.adapters.cms.webhook import WebhookCMS
 from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.config import Project
+from content_pipeline.core.cms import capabilities_of
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.site_cms import cms_route, open_cms, published_folder, where_to_look
 from content_pipeline.site_files import Site
@@ -144,3 +146,37 @@ def test_what_ghost_needs_and_the_environment_lacks_is_named(
     monkeypatch.delenv(name)
     with pytest.raises(ConfigurationError, match=name):
         open_cms(site_on({"kind": "ghost"}), project, clock=clock)
+
+
+WEBHOOK = {
+    "CONTENT_WEBHOOK_URL": "https://towns.example/content",
+    "CONTENT_WEBHOOK_SIGNING_KEY": f"whsec_{'A' * 32}",
+}
+
+
+def test_a_webhook_is_opened_with_the_key_of_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in WEBHOOK.items():
+        monkeypatch.setenv(name, value)
+    site = site_on({"kind": "webhook", "capabilities": ["drafts", "client_id"]})
+    cms, hooks = open_cms(site, project, clock=clock)
+    assert isinstance(cms, WebhookCMS)
+    assert cms.capabilities == capabilities_of({"drafts", "client_id"})
+    cms.close()
+    assert hooks == ()
+    before = cms_route(site)
+    monkeypatch.setenv("CONTENT_WEBHOOK_SIGNING_KEY", f"whsec_{'B' * 32}")
+    assert before.startswith("webhook:")
+    assert cms_route(site) != before
+
+
+@pytest.mark.parametrize("name", WEBHOOK)
+def test_what_a_webhook_needs_and_the_environment_lacks_is_named(
+    name: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each, value in WEBHOOK.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=name):
+        open_cms(site_on({"kind": "webhook"}), project, clock=clock)

@@ -13,6 +13,11 @@ from content_pipeline.core.settings import Settings, VariableName
 
 DEFAULT_KIND = "folder"
 
+CapabilityName = Literal[
+    "client_id", "compare_and_swap", "drafts", "marker_look_up", "trash", "inventory"
+]
+"""A field of ``CMSCapabilities``."""
+
 
 class FolderCMSSettings(Settings):
     """A folder that a web server or a browser shows as a site."""
@@ -107,6 +112,34 @@ class GhostCMSSettings(Settings):
         return None if value is None else checked_url(value)
 
 
+class WebhookCMSSettings(Settings):
+    """An endpoint of the site's own, by the contract in docs/webhook-contract.md."""
+
+    kind: Literal["webhook"]
+    url: Annotated[
+        str | None,
+        Field(description="the endpoint, e.g. https://www.example.com/content"),
+    ] = None
+    url_env: Annotated[
+        VariableName, Field(description="variable with that address, read when `url` is not given")
+    ] = "CONTENT_WEBHOOK_URL"
+    key_env: Annotated[
+        VariableName, Field(description="variable with the signing key that both sides hold")
+    ] = "CONTENT_WEBHOOK_SIGNING_KEY"
+    capabilities: Annotated[
+        frozenset[CapabilityName] | None,
+        Field(description="what the endpoint can; without it, it is asked"),
+    ] = None
+    deadline_s: Annotated[
+        float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
+    ] = 30
+
+    @field_validator("url")
+    @classmethod
+    def _absolute(cls, value: str | None) -> str | None:
+        return None if value is None else checked_url(value)
+
+
 def checked_url(value: str) -> str:
     """``value`` without trailing slashes; ValueError unless it is an http(s) URL and no more."""
     parts = urlsplit(value)
@@ -131,6 +164,7 @@ AnyCMSSettings = (
     Annotated[FolderCMSSettings, Tag("folder")]
     | Annotated[WordPressCMSSettings, Tag("wordpress")]
     | Annotated[GhostCMSSettings, Tag("ghost")]
+    | Annotated[WebhookCMSSettings, Tag("webhook")]
 )
 
 CMS_MODELS: dict[str, type[Settings]] = {

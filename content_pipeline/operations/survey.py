@@ -130,24 +130,28 @@ def _end_sweep(runtime: SiteRuntime, report: SurveyReport, began_at: datetime) -
     with runtime.ledger.begin() as connection:
         missing = site_changes.not_listed_since(connection, site, began_at, most=MISSING_AT_ONCE)
     for page in missing:
-        _look_closely(runtime, report, page)
+        if _look_closely(runtime, report, page):
+            with runtime.ledger.begin() as connection:
+                site_changes.mark_listed(connection, site, [page.remote_id])
     with runtime.ledger.begin() as connection:
         surveys.end_sweep(connection, site)
     report.is_complete = True
 
 
-def _look_closely(runtime: SiteRuntime, report: SurveyReport, known: KnownPage) -> None:
+def _look_closely(runtime: SiteRuntime, report: SurveyReport, known: KnownPage) -> bool:
+    """Ask about one page and do what its policy says; whether the CMS holds it."""
     look = runtime.cms.look_up(known.page_id, known.path, known.remote_id)
     report.looked_at += 1
     if look.verdict is Verdict.UNKNOWN:
         if look.failure is not None:
             raise CallFailed(look.failure)
-        return
+        return False
     if known.page_job_id is not None and look.twins:
         with runtime.ledger.begin() as connection:
             job = jobs.load(connection, known.page_job_id)
         report.twins_removed += remove_twins(runtime, job, look)
     _assess(runtime, report, known, look)
+    return look.verdict is Verdict.PRESENT
 
 
 def _assess(runtime: SiteRuntime, report: SurveyReport, known: KnownPage, look: PageLookUp) -> None:

@@ -51,8 +51,6 @@ class GhostAPI:
     ) -> None:
         """``pause`` waits for so many seconds, for a read to be old enough."""
         name = f"Ghost at {urlsplit(url).netloc}"
-        self._key = key
-        self._clock = clock
         self._kind = content_type
         self._route = f"{_ROOT}/{content_type}/"
         self.server_clock = ServerClock(clock=clock, pause=pause)
@@ -61,6 +59,7 @@ class GhostAPI:
             name=name,
             headers={"Accept": "application/json", "Accept-Version": "v5.0"},
             deadline_s=deadline_s,
+            sign=lambda *_: {"Authorization": key.authorization(clock())},
         )
         self.json = JSONService(
             service, lambda answer, call: failure_in(answer, call, service=name, now=clock())
@@ -172,18 +171,7 @@ class GhostAPI:
         return max(times, default=None)
 
     def _send(self, call: Call) -> Answer:
-        now = self._clock()
-        headers = {"Authorization": self._key.authorization(now)}
-        answer = self.json.send(
-            Call(
-                doing=call.doing,
-                method=call.method,
-                path=call.path,
-                params=call.params,
-                document=call.document,
-                headers=headers,
-            )
-        )
+        answer = self.json.send(call)
         self.server_clock.note(answer.headers.get("date"))
         return answer
 

@@ -5,7 +5,7 @@ in the adapter that asked. Nothing of the environment is used: no proxy, no netr
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,10 @@ _NEVER_SENT = (
     httpx2.PoolTimeout,
     httpx2.ProxyError,
 )
+
+
+Sign = Callable[[str, str, bytes], Mapping[str, str]]
+"""Headers for a request, out of its method, its target as sent, and its body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +78,21 @@ class HTTPService:
     """Sends requests to one service; safe for many threads."""
 
     def __init__(
-        self, base_url: str, *, name: str, headers: Mapping[str, str], deadline_s: float
+        self,
+        base_url: str,
+        *,
+        name: str,
+        headers: Mapping[str, str],
+        deadline_s: float,
+        sign: Sign | None = None,
     ) -> None:
-        """``name`` is the service for people; ``deadline_s`` the wall clock of one request."""
+        """``name`` is the service for people; ``deadline_s`` the wall clock of one request.
+
+        ``sign`` gives headers that each request needs anew.
+        """
         self.name = name
         self._base_url = base_url
+        self._sign = sign
         self._limits = httpx2.Timeout(
             connect=CONNECT_S, pool=CONNECT_S, write=deadline_s, read=deadline_s
         )
@@ -125,10 +139,12 @@ class HTTPService:
         headers = dict(call.headers)
         if content is not None:
             headers["Content-Type"] = "application/json"
+        url = httpx2.URL(self._base_url + call.path, params=dict(call.params) or None)
+        if self._sign is not None:
+            headers |= self._sign(call.method, url.raw_path.decode(), content or b"")
         with self._client.stream(
             call.method,
-            self._base_url + call.path,
-            params=dict(call.params) or None,
+            url,
             content=content,
             headers=headers,
             timeout=self._limits,

@@ -16,7 +16,15 @@ from typing import Protocol
 
 import pytest
 
-from content_pipeline.core.cms import CMS, Document, Glance, PageLookUp, RemotePage, RemoteStatus
+from content_pipeline.core.cms import (
+    CMS,
+    Document,
+    Glance,
+    Inventory,
+    PageLookUp,
+    RemotePage,
+    RemoteStatus,
+)
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import Verdict
@@ -388,6 +396,7 @@ def the_text_of_a_page_can_be_read_back(bench: Bench) -> None:
 
 
 def the_inventory_lists_every_page_once(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.inventory)
     documents = [_document(bench, f"/land-{number}/") for number in range(7)]
     for document in documents:
         _publish_new(bench, document)
@@ -407,6 +416,7 @@ def the_inventory_lists_every_page_once(bench: Bench) -> None:
 
 
 def an_edit_shows_in_the_inventory(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.inventory)
     document = _document(bench)
     published = _publish_new(bench, document)
     bench.edit(document.path)
@@ -425,7 +435,17 @@ def _inventory(bench: Bench) -> list[Glance]:
             return found
 
 
+def what_is_not_listed_is_not_told_wrongly(bench: Bench) -> None:
+    _needs(capability=not bench.cms.capabilities.inventory)
+    _publish_new(bench, _document(bench))
+    assert bench.cms.inventory(None) == Inventory(glances=(), next_slice=None)
+    nothing = bench.cms.recent_changes(None)
+    bench.edit("/austria/")
+    assert bench.cms.recent_changes(nothing.point).pages == ()
+
+
 def changes_are_told_from_a_point_on(bench: Bench) -> None:
+    _needs(capability=bench.cms.capabilities.inventory)
     edited, untouched = _document(bench), _document(bench, "/belgium/")
     for document in (edited, untouched):
         _publish_new(bench, document)
@@ -513,6 +533,7 @@ LAWS: tuple[Law, ...] = (
     the_text_of_a_page_can_be_read_back,
     the_inventory_lists_every_page_once,
     an_edit_shows_in_the_inventory,
+    what_is_not_listed_is_not_told_wrongly,
     changes_are_told_from_a_point_on,
     a_working_cms_passes_its_check_and_the_check_changes_nothing,
     one_of_many_racing_creators_wins,

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -22,7 +24,7 @@ from content_pipeline_tests.operations.small_site import clock
 KEY = f"{'a' * 24}:{'b' * 64}"
 
 
-def connected(url: str) -> GhostCMS:
+def connected(url: str, clock: Callable[[], datetime] = clock) -> GhostCMS:
     api = GhostAPI(
         url,
         key=AdminKey.parse(KEY),
@@ -38,10 +40,9 @@ def connected(url: str) -> GhostCMS:
 def test_the_adapter_says_and_reads_what_a_real_ghost_did(
     scenario: Callable[[GhostCMS], None],
 ) -> None:
-    with (
-        replaying(load("ghost", scenario.__name__)) as url,
-        closing(connected(url)) as cms,
-    ):
+    exchanges = load("ghost", scenario.__name__)
+    then = parsedate_to_datetime(exchanges[0].date)
+    with replaying(exchanges) as url, closing(connected(url, lambda: then)) as cms:
         scenario(cms)
 
 
