@@ -16,14 +16,17 @@ from content_pipeline.config import Project, environment
 from content_pipeline.core.cms import CMS, capabilities_of
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
-    GhostCMSSettings,
-    WebhookCMSSettings,
     WordPressCMSSettings,
-    checked_url,
 )
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
+from content_pipeline.core.service_settings import (
+    DirectusCMSSettings,
+    GhostCMSSettings,
+    WebhookCMSSettings,
+)
+from content_pipeline.core.settings import checked_url
 from content_pipeline.site_files import Site
 
 Clock = Callable[[], datetime]
@@ -42,6 +45,8 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _wordpress(site, settings, clock), ()
         case GhostCMSSettings():
             return _ghost(site, settings, clock), ()
+        case DirectusCMSSettings():
+            return _directus(site, settings, clock), ()
         case WebhookCMSSettings():
             return _webhook(site, settings, clock), ()
 
@@ -55,6 +60,8 @@ def cms_route(site: Site) -> str:
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
             return _route(settings.kind, settings.url, *names)
+        case DirectusCMSSettings():
+            return _route(settings.kind, settings.url, settings.url_env, settings.token_env)
         case GhostCMSSettings() | WebhookCMSSettings():
             return _route(settings.kind, settings.url, settings.url_env, settings.key_env)
 
@@ -127,6 +134,23 @@ def _ghost(site: Site, settings: GhostCMSSettings, clock: Clock) -> CMS:
         json_ld=settings.json_ld,
     )
     return GhostCMS(api, form, clock=clock)
+
+
+def _directus(site: Site, settings: DirectusCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.directus import DirectusCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.directus_api import DirectusAPI
+    from content_pipeline.adapters.cms.directus_items import ItemForm
+
+    form = ItemForm.of(settings, base_url=site.settings.base_url)
+    api = DirectusAPI(
+        _address(site, settings.url, settings.url_env),
+        token=_variable(site, settings.token_env, "the static token for Directus"),
+        collection=settings.collection,
+        fields=form.asked,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+    )
+    return DirectusCMS(api, form, clock=clock)
 
 
 def _webhook(site: Site, settings: WebhookCMSSettings, clock: Clock) -> CMS:

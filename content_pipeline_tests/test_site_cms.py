@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from content_pipeline.adapters.cms.directus import DirectusCMS
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.cms.ghost import GhostCMS
 from content_pipeline.adapters.cms.webhook import WebhookCMS
@@ -180,3 +181,33 @@ def test_what_a_webhook_needs_and_the_environment_lacks_is_named(
     monkeypatch.delenv(name)
     with pytest.raises(ConfigurationError, match=name):
         open_cms(site_on({"kind": "webhook"}), project, clock=clock)
+
+
+DIRECTUS = {"DIRECTUS_URL": "https://directus.example", "DIRECTUS_TOKEN": "secret-token"}
+
+
+def test_directus_is_opened_with_the_token_of_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in DIRECTUS.items():
+        monkeypatch.setenv(name, value)
+    site = site_on({"kind": "directus", "collection": "articles", "fields": {"path": "slug"}})
+    cms, hooks = open_cms(site, project, clock=clock)
+    assert isinstance(cms, DirectusCMS)
+    cms.close()
+    assert hooks == ()
+    before = cms_route(site)
+    assert before.startswith("directus:")
+    monkeypatch.setenv("DIRECTUS_TOKEN", "another-token")
+    assert cms_route(site) != before
+
+
+@pytest.mark.parametrize("name", DIRECTUS)
+def test_what_directus_needs_and_the_environment_lacks_is_named(
+    name: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each, value in DIRECTUS.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=name):
+        open_cms(site_on({"kind": "directus"}), project, clock=clock)

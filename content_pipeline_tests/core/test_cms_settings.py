@@ -6,12 +6,12 @@ from pydantic import TypeAdapter, ValidationError
 from content_pipeline.core.cms import CAPABILITY_NAMES
 from content_pipeline.core.cms_settings import (
     CMS_MODELS,
-    CapabilityName,
     CMSSettings,
     FolderCMSSettings,
     WordPressCMSSettings,
-    checked_url,
 )
+from content_pipeline.core.service_settings import CapabilityName
+from content_pipeline.core.settings import checked_url
 
 SETTINGS: TypeAdapter[Any] = TypeAdapter(CMSSettings)
 

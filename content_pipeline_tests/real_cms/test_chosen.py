@@ -6,7 +6,7 @@ import pytest
 
 from content_pipeline_tests.real_cms.chosen import ROOT, chosen_folder
 
-NAMES = ("ghost",)
+NAMES = ("ghost", "directus")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -29,7 +29,7 @@ def changes_since(
     ``now`` stands in for the server's time where it tells none.
     """
     newest, date = rest.newest(doing=_DOING)
-    times = [rest.read(modified_at, found, doing=_DOING) for found in newest]
+    times = [rest.json.read(modified_at, found, doing=_DOING) for found in newest]
     latest = _latest(times, _server_time(date) or now)
     if point is None:
         return RecentChanges(pages=(), point=latest.isoformat())
@@ -44,7 +44,7 @@ def _written_since(rest: WordPressREST, form: PageForm, moment: datetime) -> lis
     number, more = 1, True
     while more:
         listed = rest.slice(number, fields=form.page_fields, doing=_DOING, params=since)
-        pages += [rest.read(form.page, found, doing=_DOING) for found in listed.pages]
+        pages += [rest.json.read(form.page, found, doing=_DOING) for found in listed.pages]
         number, more = number + 1, listed.more
     return pages
 
