@@ -7,18 +7,17 @@ adapters themselves know neither files nor the environment.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
-from content_pipeline.adapters.hooks.index_page import IndexPage
-from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
-from content_pipeline.core.cms import CMS, capabilities_of
+from content_pipeline.core.cms import CMS, PublicPages, capabilities_of
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
+    GitCMSSettings,
     WordPressCMSSettings,
 )
-from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
 from content_pipeline.core.service_settings import (
@@ -26,10 +25,17 @@ from content_pipeline.core.service_settings import (
     GhostCMSSettings,
     WebhookCMSSettings,
 )
-from content_pipeline.core.settings import checked_url
+from content_pipeline.site_environment import address, variable
 from content_pipeline.site_files import Site
+from content_pipeline.site_hooks import open_hooks
+
+if TYPE_CHECKING:
+    from content_pipeline.adapters.cms.git_command import Git
 
 Clock = Callable[[], datetime]
+
+VISIT_S = 20.0
+"""A visitor would have left long before."""
 
 Opened = tuple[CMS, tuple[SiteHook, ...]]
 """A site's CMS, and what is told after pages of it were proved."""
@@ -38,17 +44,30 @@ Opened = tuple[CMS, tuple[SiteHook, ...]]
 def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
     """The CMS of ``site`` and its hooks. Raises ConfigurationError for what is not set."""
     settings = site.settings.cms
+    hooks = open_hooks(site, project, clock=clock)
     match settings:
         case FolderCMSSettings():
-            return _folder_site(site, project.root / settings.folder, clock)
+            root = project.root / settings.folder
+            return FolderCMS(root, base_url=site.settings.base_url, clock=clock), hooks
+        case GitCMSSettings():
+            return _git_site(site, settings, project, clock), hooks
         case WordPressCMSSettings():
-            return _wordpress(site, settings, clock), ()
+            return _wordpress(site, settings, clock), hooks
         case GhostCMSSettings():
-            return _ghost(site, settings, clock), ()
+            return _ghost(site, settings, clock), hooks
         case DirectusCMSSettings():
-            return _directus(site, settings, clock), ()
+            return _directus(site, settings, clock), hooks
         case WebhookCMSSettings():
-            return _webhook(site, settings, clock), ()
+            return _webhook(site, settings, clock), hooks
+
+
+def public_pages(site: Site) -> PublicPages | None:
+    """The site as its visitors get it; None unless it is to be asked."""
+    if not site.settings.check_public_url:
+        return None
+    from content_pipeline.adapters.cms.public_pages import PublicSite  # httpx2: 0.1 s
+
+    return PublicSite(site.settings.base_url, deadline_s=VISIT_S)
 
 
 def cms_route(site: Site) -> str:
@@ -57,6 +76,9 @@ def cms_route(site: Site) -> str:
     match settings:
         case FolderCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
+        case GitCMSSettings():
+            names = (settings.remote_env, settings.username_env, settings.password_env)
+            return _route(settings.kind, f"{settings.remote} {settings.branch}", *names)
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
             return _route(settings.kind, settings.url, *names)
@@ -72,6 +94,12 @@ def _route(kind: str, url: str | None, *names: str) -> str:
     return f"{kind}:{account[:8]}"
 
 
+def longest_request_s(site: Site) -> float | None:
+    """After how many seconds the adapter gives up a request; None where none leaves the machine."""
+    settings = site.settings.cms
+    return None if isinstance(settings, FolderCMSSettings) else settings.deadline_s
+
+
 def published_folder(site: Site, project: Project) -> Path | None:
     """Where the site's pages are written as files; None when they are not."""
     settings = site.settings.cms
@@ -84,9 +112,45 @@ def where_to_look(site: Site, project: Project) -> str:
     return site.settings.base_url + "/" if folder is None else str(folder / "index.html")
 
 
-def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
-    cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
-    return cms, (SitemapFile(root), IndexPage(root))
+def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.git import GitCMS, GitSite  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.git_clone import Author, GitClone
+
+    deployed = settings.deployed_url
+    if deployed is not None and "://" not in deployed:
+        deployed = str(project.root / deployed)
+    clone = GitClone(
+        git=_git(site, settings, project),
+        branch=settings.branch,
+        author=Author(name=settings.author_name, email=settings.author_email),
+    )
+    in_repository = GitSite(
+        base_url=site.settings.base_url,
+        content_folder=settings.content_folder,
+        deployed=deployed,
+        front_matter=settings.front_matter,
+    )
+    return GitCMS(clone, in_repository, clock=clock)
+
+
+def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
+    """Git on a copy below the project's data, which all who publish to the branch share."""
+    from content_pipeline.adapters.cms.git_command import Git, GitRemote
+
+    variables = environment()
+    place = settings.remote or variable(site, settings.remote_env, "the address of the repository")
+    is_elsewhere = "://" in place or ":" in place.partition("/")[0]  # a URL, or host:path
+    remote = GitRemote.of(
+        place if is_elsewhere else str(project.root / place),
+        username=variables.get(settings.username_env, "").strip(),
+        password=variables.get(settings.password_env, "").strip(),
+    )
+    return Git(
+        folder=project.data_home / "git" / f"{digest(remote.url, settings.branch)}.git",
+        remote=remote,
+        variables=variables,
+        deadline_s=settings.deadline_s,
+    )
 
 
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
@@ -94,14 +158,15 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
     from content_pipeline.adapters.cms.wordpress_pages import PageForm
     from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 
-    url = _address(site, settings.url, settings.url_env)
+    url = settings.url or address(site, settings.url_env, "the address of the CMS")
     rest = WordPressREST(
         url,
-        user=_variable(site, settings.user_env, "the user for WordPress"),
-        password=_variable(site, settings.password_env, "the user's application password"),
+        user=variable(site, settings.user_env, "the user for WordPress"),
+        password=variable(site, settings.password_env, "the user's application password"),
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
     )
     form = PageForm(
         base_url=site.settings.base_url,
@@ -118,8 +183,8 @@ def _ghost(site: Site, settings: GhostCMSSettings, clock: Clock) -> CMS:
     from content_pipeline.adapters.cms.ghost_pages import GhostForm
     from content_pipeline.adapters.cms.ghost_token import AdminKey
 
-    url = _address(site, settings.url, settings.url_env)
-    key = _variable(site, settings.key_env, "the Admin API key for Ghost")
+    url = settings.url or address(site, settings.url_env, "the address of the CMS")
+    key = variable(site, settings.key_env, "the Admin API key for Ghost")
     api = GhostAPI(
         url,
         key=AdminKey.parse(key),
@@ -143,8 +208,8 @@ def _directus(site: Site, settings: DirectusCMSSettings, clock: Clock) -> CMS:
 
     form = ItemForm.of(settings, base_url=site.settings.base_url)
     api = DirectusAPI(
-        _address(site, settings.url, settings.url_env),
-        token=_variable(site, settings.token_env, "the static token for Directus"),
+        settings.url or address(site, settings.url_env, "the address of the CMS"),
+        token=variable(site, settings.token_env, "the static token for Directus"),
         collection=settings.collection,
         fields=form.asked,
         deadline_s=settings.deadline_s,
@@ -159,31 +224,11 @@ def _webhook(site: Site, settings: WebhookCMSSettings, clock: Clock) -> CMS:
     from content_pipeline.adapters.cms.webhook_signature import SigningKey
 
     endpoint = WebhookEndpoint(
-        _address(site, settings.url, settings.url_env),
-        key=SigningKey.parse(_variable(site, settings.key_env, "the webhook's signing key")),
+        settings.url or address(site, settings.url_env, "the address of the CMS"),
+        key=SigningKey.parse(variable(site, settings.key_env, "the webhook's signing key")),
         deadline_s=settings.deadline_s,
         clock=clock,
     )
     declared = settings.capabilities
     can = None if declared is None else capabilities_of(declared)
     return WebhookCMS(endpoint, base_url=site.settings.base_url, declared=can)
-
-
-def _variable(site: Site, name: str, what: str) -> str:
-    """What the environment variable ``name`` holds."""
-    value = environment().get(name, "").strip()
-    if not value:
-        raise ConfigurationError(
-            f"{site.file}: {what} is missing; set it in the environment variable {name}"
-        )
-    return value
-
-
-def _address(site: Site, url: str | None, url_env: str) -> str:
-    """Where a CMS is reached: as the site's file says, else as the environment does."""
-    if url is not None:
-        return url
-    try:
-        return checked_url(_variable(site, url_env, "the address of the CMS"))
-    except ValueError as error:
-        raise ConfigurationError(f"{site.file}: environment variable {url_env}: {error}") from None

@@ -128,6 +128,22 @@ MISTAKES = {
         "    kind: directus\n    fields: {boddy: content}",
         "line 26, attributes.cms.fields.boddy: unknown key 'boddy'; did you mean 'body'?",
     ),
+    "a typo in a hook": (
+        "  cms:",
+        "  announce:\n    - kind: sitemap\n    - kind: webhook\n      debonce_s: 3\n\n  cms:",
+        "line 27, attributes.announce.1.debonce_s: unknown key 'debonce_s'; did you mean "
+        "'debounce_s'?",
+    ),
+    "an unknown hook": (
+        "  cms:",
+        "  announce:\n    - kind: carrier_pigeon\n\n  cms:",
+        "line 25, attributes.announce.0: `kind` must be one of: sitemap, index_page, redirects, ",
+    ),
+    "hooks that do not fit": (
+        "  cms:",
+        "  announce:\n    - kind: redirects\n\n  cms:",
+        "announce: redirects go with `topics.when_gone: redirect` and `redirect_to`",
+    ),
     "a key outside attributes": (
         "attributes:",
         "extras: 1\nattributes:",

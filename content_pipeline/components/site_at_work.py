@@ -6,8 +6,7 @@ database that does not answer at its begin is worth a retry by Dagster.
 
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from contextlib import closing, contextmanager
 
 import dagster as dg
 from sqlalchemy.exc import OperationalError
@@ -15,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.components.project import this_project
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable
+from content_pipeline.core.ports import NewsHook
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site
@@ -45,23 +45,18 @@ def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """
     with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _final_but_for(), _closing_connections(runtime):
+        with _final_but_for(), closing(runtime.model), _closing_hooks(runtime):
             yield runtime
 
 
-@runtime_checkable
-class _Connected(Protocol):
-    def close(self) -> None: ...
-
-
 @contextmanager
-def _closing_connections(runtime: SiteRuntime) -> Iterator[None]:
-    """Close the provider's connections afterwards, where the adapter keeps any."""
+def _closing_hooks(runtime: SiteRuntime) -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(runtime.model, _Connected):
-            runtime.model.close()
+        for hook in runtime.hooks:
+            if isinstance(hook, NewsHook):
+                hook.close()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.money import Usage
@@ -77,13 +77,16 @@ class Reading:
     request_id: str | None
     finish_reason: str | None
     failure: Failure | None
+    kept_as: str | None = None
+    """The id under which the provider hands the answer out (again), complete or not yet; None when
+    it hands out nothing by id. With an uncertain failure: accepted, and not complete."""
     vector: bytes | None = field(default=None, repr=False)
     """Of an embedding, in the form of ``core.vectors``; its length is not checked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationLookUp:
-    """Answer to "did the attempt with this id complete?"."""
+    """Answer to "did this call complete?". One that is still at work is unknown."""
 
     verdict: Verdict
     raw: RawResponse | None = None
@@ -98,10 +101,12 @@ class LanguageModelCapabilities:
 
     look_up_by_attempt: bool
     """Completed calls can be listed by our attempt id."""
+    look_up_by_id: bool = False
+    """A call can be asked for by the id that the provider gave it."""
 
 
 class LanguageModel(Protocol):
-    """A provider of paid completions. One ``send`` is exactly one HTTP request."""
+    """A provider of paid completions. One ``send`` is exactly one HTTP request, and alone pays."""
 
     @property
     def capabilities(self) -> LanguageModelCapabilities:
@@ -109,15 +114,32 @@ class LanguageModel(Protocol):
         ...
 
     def send(self, request: GenerationRequest) -> RawResponse:
-        """Make the paid call. Raises CallFailed with the failure's class, and nothing else."""
+        """Make the paid call. Raises CallFailed with the failure's class, and nothing else.
+
+        The answer may only say that the call was accepted: see ``Reading.kept_as``.
+        """
         ...
 
     def read(self, raw: RawResponse) -> Reading:
         """Interpret a raw answer; never raises for anything a provider may have sent."""
         ...
 
-    def look_up(self, attempt_id: str) -> GenerationLookUp:
-        """Ask whether an earlier call completed; never raises for a failing service."""
+    def look_up(self, attempt_id: str, kept_as: str | None = None) -> GenerationLookUp:
+        """Ask what became of an earlier call; never raises for a failing service.
+
+        By the id ``kept_as`` where the provider gave one, else by our attempt id.
+        """
+        ...
+
+    def cancel(self, kept_as: str) -> None:
+        """Ask the provider once to stop working on a call; what comes of it is looked up.
+
+        Never raises: nothing may depend on a wish that comes too late as easily as in time.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close every connection; the model is not used afterwards."""
         ...
 
 
@@ -168,6 +190,30 @@ class SiteListing:
     base_url: str
     language: str
     pages: tuple[ListedPage, ...]
+    withdrawn: tuple[str, ...] = ()
+    """Paths of pages that were taken off the site because their topic is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawnPage:
+    """One page that a hook was told of and that visitors see no more."""
+
+    path: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteNews:
+    """What changed on a site since a hook was last told, or a batch of it."""
+
+    site: str
+    site_title: str
+    base_url: str
+    delivery_id: str
+    """The same for the same news told again after a failure, else never the same."""
+    changed: tuple[ListedPage, ...]
+    """Proved public pages that are new or hold another text than when the hook was last told."""
+    withdrawn: tuple[WithdrawnPage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +226,8 @@ class Announcement:
     """False when the other side already held exactly this."""
 
 
-class SiteHook(Protocol):
-    """Something to be told after pages changed: a sitemap, an index page, a deploy hook."""
+class ListingHook(Protocol):
+    """Told the whole list of pages after any of them changed: a sitemap, an index page."""
 
     @property
     def kind(self) -> str:
@@ -191,3 +237,42 @@ class SiteHook(Protocol):
     def announce(self, listing: SiteListing) -> Announcement:
         """Tell it. Harmless to repeat. Raises CallFailed and nothing else."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookTerms:
+    """When and how a hook wants its news."""
+
+    debounce_s: float
+    """It is told so many seconds after the first change, of all changes until then."""
+    batch: int
+    """Pages in one call, at most."""
+    tells_existing: bool = False
+    """Whether pages that were public before the site had this hook are news to it."""
+
+
+@runtime_checkable
+class NewsHook(Protocol):
+    """Told what changed, and of each change once: IndexNow, a cache, a deploy hook, a webhook."""
+
+    @property
+    def kind(self) -> str:
+        """Names the effect in the ledger, e.g. ``indexnow``."""
+        ...
+
+    @property
+    def terms(self) -> HookTerms:
+        """When and how it wants its news."""
+        ...
+
+    def tell(self, news: SiteNews) -> Announcement:
+        """One call. Repeated after a failure or a crash. Raises CallFailed and nothing else."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection."""
+        ...
+
+
+SiteHook = ListingHook | NewsHook
+"""Something to be told after pages changed."""

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from content_pipeline.core.cms import CAPABILITY_NAMES
 from content_pipeline.core.cms_settings import (
     CMS_MODELS,
+    WORDPRESS_SLUG,
     CMSSettings,
     FolderCMSSettings,
     WordPressCMSSettings,
@@ -112,3 +113,53 @@ def test_a_key_in_the_place_of_a_variables_name_is_not_repeated(kind: str) -> No
     message = refusal({"kind": kind, "key_env": "whsec_c2VjcmV0"})
     assert "name an environment variable" in message
     assert "whsec" not in message
+
+
+@pytest.mark.parametrize(
+    ("slug", "kept"),
+    [
+        ("austria", True),
+        ("new-york-2", True),
+        ("a_b", True),
+        ("x", True),
+        ("2024-guide", True),
+        ("feeds", True),
+        ("2024", False),
+        ("page2", False),
+        ("feed", False),
+        ("rss2", False),
+        ("embed", False),
+        ("Austria", False),
+        ("a--b", False),
+        ("-a", False),
+        ("a-", False),
+        ("a~b", False),
+        ("a.b", False),
+        ("österreich", False),
+        ("a\n", False),
+        ("", False),
+    ],
+)
+def test_only_what_wordpress_keeps_is_a_slug(slug: str, kept: bool) -> None:
+    assert (WORDPRESS_SLUG.fullmatch(slug) is not None) is kept
+
+
+@pytest.mark.parametrize(
+    ("path", "longest_hold_s", "in_turn", "words"),
+    [
+        ("/x/", 300, 1, None),
+        ("/guide/x-x/", 300, 1, None),
+        ("/Guide/x/", 300, 1, "lower-case"),
+        ("/a~x/", 300, 1, "lower-case"),
+        ("/feed/x/", 300, 1, "lower-case"),
+        ("/x/", 180, 1, "6 times cms.deadline_s (30 s)"),
+        ("/x/", 361, 2, None),
+        ("/x/", 360, 2, "or raise lane.cms_requests_at_once"),
+    ],
+)
+def test_what_wordpress_would_change_is_refused_before_anything_is_paid_for(
+    path: str, longest_hold_s: float, in_turn: int, words: str | None
+) -> None:
+    settings = WordPressCMSSettings(kind="wordpress")
+    why = settings.why_unfit(sample_path=path, longest_hold_s=longest_hold_s, in_turn=in_turn)
+    assert (why is None) if words is None else (words in (why or ""))

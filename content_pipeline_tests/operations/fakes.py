@@ -32,10 +32,12 @@ from content_pipeline.core.ports import (
     Announcement,
     GenerationLookUp,
     GenerationRequest,
+    HookTerms,
     LanguageModelCapabilities,
     RawResponse,
     Reading,
     SiteListing,
+    SiteNews,
     Verdict,
 )
 
@@ -247,15 +249,20 @@ class ScriptedModel:
     """
 
     look_up_by_attempt: bool = False
+    look_up_by_id: bool = False
     sent: list[GenerationRequest] = field(default_factory=list)
     on_send: deque[Callable[[GenerationRequest], RawResponse]] = field(default_factory=deque)
     on_look: deque[GenerationLookUp] = field(default_factory=deque)
     looks: int = 0
+    cancelled: list[str] = field(default_factory=list)
+    is_closed: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def capabilities(self) -> LanguageModelCapabilities:
-        return LanguageModelCapabilities(look_up_by_attempt=self.look_up_by_attempt)
+        return LanguageModelCapabilities(
+            look_up_by_attempt=self.look_up_by_attempt, look_up_by_id=self.look_up_by_id
+        )
 
     def send(self, request: GenerationRequest) -> RawResponse:
         with self.lock:
@@ -274,11 +281,17 @@ class ScriptedModel:
             failure=None,
         )
 
-    def look_up(self, attempt_id: str) -> GenerationLookUp:
+    def look_up(self, attempt_id: str, kept_as: str | None = None) -> GenerationLookUp:
         self.looks += 1
         if self.on_look:
             return self.on_look.popleft()
         return GenerationLookUp(verdict=Verdict.ABSENT)
+
+    def cancel(self, kept_as: str) -> None:
+        self.cancelled.append(kept_as)
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def article_answer(request: GenerationRequest) -> RawResponse:
@@ -315,3 +328,38 @@ class ScriptedHook:
 
     def paths(self) -> Iterable[str]:
         return [page.path for page in self.told[-1].pages] if self.told else []
+
+
+@dataclass(slots=True)
+class ScriptedNewsHook:
+    """Remembers all news it was told; ``on_tell`` is done before the next ones."""
+
+    kind: str = "indexnow"
+    debounce_s: float = 0.0
+    batch: int = 100
+    tells_existing: bool = False
+    told: list[SiteNews] = field(default_factory=list)
+    on_tell: deque[Callable[[], None]] = field(default_factory=deque)
+
+    @property
+    def terms(self) -> HookTerms:
+        return HookTerms(
+            debounce_s=self.debounce_s, batch=self.batch, tells_existing=self.tells_existing
+        )
+
+    def tell(self, news: SiteNews) -> Announcement:
+        if self.on_tell:
+            self.on_tell.popleft()()
+        self.told.append(news)
+        return Announcement(location=f"call {len(self.told)}", changed=True)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def paths(self) -> list[str]:
+        """The path of every page it was told of as changed, once for each time."""
+        return [page.path for news in self.told for page in news.changed]
+
+    def gone(self) -> list[str]:
+        """The path of every page it was told of as taken off."""
+        return [page.path for news in self.told for page in news.withdrawn]

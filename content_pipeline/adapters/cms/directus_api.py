@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.directus_errors import FORBIDDEN, error_code, failure_in
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
 from content_pipeline.adapters.cms.json_service import Json, JSONService
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed, ConfigurationError
 
 PER_PAGE = 100

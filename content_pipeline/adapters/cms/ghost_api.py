@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from content_pipeline.adapters.cms.ghost_errors import failure_in, is_not_found
 from content_pipeline.adapters.cms.ghost_pages import PAGE_FIELDS, written_at
 from content_pipeline.adapters.cms.ghost_token import AdminKey
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
 from content_pipeline.adapters.cms.json_service import Json, JSONService
 from content_pipeline.adapters.cms.server_clock import ServerClock
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 
 PER_PAGE = 100
 """The most that Ghost gives at once, whatever is asked."""

@@ -7,7 +7,7 @@ and fields are the vendors' modules' to know, and so is what a failed answer mea
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 

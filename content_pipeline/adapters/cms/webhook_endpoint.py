@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
 from content_pipeline.adapters.cms.json_service import Json, JSONService
 from content_pipeline.adapters.cms.webhook_errors import failure_in
 from content_pipeline.adapters.cms.webhook_pages import CONTRACT
 from content_pipeline.adapters.cms.webhook_signature import SigningKey
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 from content_pipeline.core.cms import RemotePage
 
 

@@ -15,7 +15,7 @@ from content_pipeline.adapters.cms.answer_rules import (
     rule,
     safe_code,
 )
-from content_pipeline.adapters.cms.http_calls import Answer, Call
+from content_pipeline.adapters.http_calls import Answer, Call
 from content_pipeline.core.failures import Failure, FailureClass
 
 RULES: tuple[Rule, ...] = (

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.throttling import HOLD_CALLS, SUPPOSED_BACKGROUND
 from content_pipeline.ledger.schema.vocabulary import (
     AnswerSource,
@@ -57,6 +58,7 @@ effects = Table(
     Column("requested_at", Time, nullable=False, server_default=func.clock_timestamp()),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
     Column("finished_at", Time),
+    Column("pages_told", Integer),
     CheckConstraint(one_of("state", EffectState), name="state"),
     CheckConstraint("(state = 'done') = (outcome IS NOT NULL)", name="done_has_outcome"),
     CheckConstraint("state <> 'failed' OR failure_class IS NOT NULL", name="failed_says_why"),
@@ -68,6 +70,7 @@ effects = Table(
         postgresql_where=text("page_id IS NULL AND state = 'pending'"),
     ),
     Index("effects_page_id_idx", "page_id", "revision"),
+    Index("effects_of_sites_idx", "site", "kind", postgresql_where=text("page_id IS NULL")),
 )
 
 attempts = Table(
@@ -107,9 +110,11 @@ attempts = Table(
     Column("answer_by", Time),
     Column("finished_at", Time),
     Column("latency_s", Float),
+    Column("api", Text),
     UniqueConstraint("page_job_id", "kind", "number"),
     CheckConstraint(one_of("kind", AttemptKind), name="kind"),
     CheckConstraint(one_of("state", AttemptState), name="state"),
+    CheckConstraint(f"api IS NULL OR {one_of('api', GenerationAPI)}", name="api"),
     CheckConstraint(
         f"failure_class IS NULL OR {one_of('failure_class', FailureClass)}", name="failure_class"
     ),

@@ -12,7 +12,7 @@ from content_pipeline.adapters.cms.answer_rules import (
     rule,
     safe_code,
 )
-from content_pipeline.adapters.cms.http_calls import Answer, Call
+from content_pipeline.adapters.http_calls import Answer, Call
 from content_pipeline.core.failures import Failure, FailureClass
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

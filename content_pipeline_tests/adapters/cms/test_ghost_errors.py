@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from content_pipeline.adapters.cms.ghost_errors import failure_in, is_not_found
-from content_pipeline.adapters.cms.http_calls import Answer, Call
+from content_pipeline.adapters.http_calls import Answer, Call
 from content_pipeline.core.failures import Failure, FailureClass
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
 from content_pipeline.adapters.cms.json_service import Json, JSONService, text_in, text_or_empty
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline_tests.adapters.llm.loopback import answer, serving

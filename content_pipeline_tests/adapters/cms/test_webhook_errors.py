@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call
 from content_pipeline.adapters.cms.webhook_errors import failure_in
+from content_pipeline.adapters.http_calls import Answer, Call
 from content_pipeline.core.failures import Failure, FailureClass
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
