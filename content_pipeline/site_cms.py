@@ -191,6 +191,7 @@ def _ghost(site: Site, settings: GhostCMSSettings, clock: Clock) -> CMS:
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
     )
     form = GhostForm(
         base_url=site.settings.base_url,
@@ -214,6 +215,7 @@ def _directus(site: Site, settings: DirectusCMSSettings, clock: Clock) -> CMS:
         fields=form.asked,
         deadline_s=settings.deadline_s,
         clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
     )
     return DirectusCMS(api, form, clock=clock)
 
@@ -228,6 +230,7 @@ def _webhook(site: Site, settings: WebhookCMSSettings, clock: Clock) -> CMS:
         key=SigningKey.parse(variable(site, settings.key_env, "the webhook's signing key")),
         deadline_s=settings.deadline_s,
         clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
     )
     declared = settings.capabilities
     can = None if declared is None else capabilities_of(declared)

@@ -46,6 +46,7 @@ class DirectusAPI:
         fields: Sequence[str],
         deadline_s: float,
         clock: Callable[[], datetime],
+        at_once: int | None = None,
     ) -> None:
         """``fields`` are read of every item. Raises ConfigurationError for what is no token."""
         if not token or not token.isascii() or not token.isprintable() or " " in token:
@@ -60,6 +61,7 @@ class DirectusAPI:
             name=name,
             headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
             deadline_s=deadline_s,
+            at_once=at_once,
         )
         self.json = JSONService(
             service, lambda answer, call: failure_in(answer, call, service=name, now=clock())

@@ -47,6 +47,7 @@ class GhostAPI:
         content_type: str,
         deadline_s: float,
         clock: Callable[[], datetime],
+        at_once: int | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """``pause`` waits for so many seconds, for a read to be old enough."""
@@ -59,6 +60,7 @@ class GhostAPI:
             name=name,
             headers={"Accept": "application/json", "Accept-Version": "v5.0"},
             deadline_s=deadline_s,
+            at_once=at_once,
             sign=lambda *_: {"Authorization": key.authorization(clock())},
         )
         self.json = JSONService(

@@ -27,6 +27,7 @@ class WebhookEndpoint:
         key: SigningKey,
         deadline_s: float,
         clock: Callable[[], datetime],
+        at_once: int | None = None,
     ) -> None:
         parts = urlsplit(url)
         name = f"the webhook at {parts.netloc}"
@@ -40,6 +41,7 @@ class WebhookEndpoint:
             name=name,
             headers={"Accept": "application/json"},
             deadline_s=deadline_s,
+            at_once=at_once,
             sign=sign,
         )
         self.json = JSONService(
