@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev
 TEST_ARGS ?=
 
-.PHONY: help setup run dev test partners wordpress check format lint types contracts bench constraints stop clean
+.PHONY: help setup run dev test partners wordpress ghost directus check format lint types contracts bench constraints stop clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ partners: ## set up the partners some tests run against (llmock, aimock, mitmpro
 
 wordpress: ## set up the real WordPress some tests run against (Debian or Ubuntu, as root; 250 MB)
 	scripts/wordpress.sh
+
+ghost: ## set up the real Ghost that tests run against with CMS_REAL=ghost (some minutes; 700 MB)
+	scripts/ghost.sh
+
+directus: ## set up the real Directus for tests with CMS_REAL=directus (some minutes; 700 MB)
+	scripts/directus.sh
 
 check: format lint types contracts test ## everything that must hold before a commit
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.config import Project, environment
-from content_pipeline.core.cms import CMS, PublicPages
+from content_pipeline.core.cms import CMS, PublicPages, capabilities_of
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     GitCMSSettings,
@@ -20,6 +20,11 @@ from content_pipeline.core.cms_settings import (
 )
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
+from content_pipeline.core.service_settings import (
+    DirectusCMSSettings,
+    GhostCMSSettings,
+    WebhookCMSSettings,
+)
 from content_pipeline.site_environment import address, variable
 from content_pipeline.site_files import Site
 from content_pipeline.site_hooks import open_hooks
@@ -48,6 +53,12 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _git_site(site, settings, project, clock), hooks
         case WordPressCMSSettings():
             return _wordpress(site, settings, clock), hooks
+        case GhostCMSSettings():
+            return _ghost(site, settings, clock), hooks
+        case DirectusCMSSettings():
+            return _directus(site, settings, clock), hooks
+        case WebhookCMSSettings():
+            return _webhook(site, settings, clock), hooks
 
 
 def public_pages(site: Site) -> PublicPages | None:
@@ -61,20 +72,26 @@ def public_pages(site: Site) -> PublicPages | None:
 
 def cms_route(site: Site) -> str:
     """The site's account at its CMS: a new password is a new one, with a clean slate."""
-    settings, variables = site.settings.cms, environment()
+    settings = site.settings.cms
     match settings:
         case FolderCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
         case GitCMSSettings():
             names = (settings.remote_env, settings.username_env, settings.password_env)
-            account = digest(
-                settings.remote, settings.branch, *(variables.get(name, "") for name in names)
-            )
-            return f"{settings.kind}:{account[:8]}"
+            return _route(settings.kind, f"{settings.remote} {settings.branch}", *names)
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
-            account = digest(settings.url, *(variables.get(name, "") for name in names))
-            return f"{settings.kind}:{account[:8]}"
+            return _route(settings.kind, settings.url, *names)
+        case DirectusCMSSettings():
+            return _route(settings.kind, settings.url, settings.url_env, settings.token_env)
+        case GhostCMSSettings() | WebhookCMSSettings():
+            return _route(settings.kind, settings.url, settings.url_env, settings.key_env)
+
+
+def _route(kind: str, url: str | None, *names: str) -> str:
+    """The account that an address and the named variables are, without telling them."""
+    account = digest(url, *(environment().get(name, "") for name in names))
+    return f"{kind}:{account[:8]}"
 
 
 def longest_request_s(site: Site) -> float | None:
@@ -158,3 +175,63 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
         json_ld=settings.json_ld,
     )
     return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
+
+
+def _ghost(site: Site, settings: GhostCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.ghost import GhostCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.ghost_api import GhostAPI
+    from content_pipeline.adapters.cms.ghost_pages import GhostForm
+    from content_pipeline.adapters.cms.ghost_token import AdminKey
+
+    url = settings.url or address(site, settings.url_env, "the address of the CMS")
+    key = variable(site, settings.key_env, "the Admin API key for Ghost")
+    api = GhostAPI(
+        url,
+        key=AdminKey.parse(key),
+        content_type=settings.content_type,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
+    )
+    form = GhostForm(
+        base_url=site.settings.base_url,
+        home_path=urlsplit(url).path,
+        below=settings.below,
+        json_ld=settings.json_ld,
+    )
+    return GhostCMS(api, form, clock=clock)
+
+
+def _directus(site: Site, settings: DirectusCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.directus import DirectusCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.directus_api import DirectusAPI
+    from content_pipeline.adapters.cms.directus_items import ItemForm
+
+    form = ItemForm.of(settings, base_url=site.settings.base_url)
+    api = DirectusAPI(
+        settings.url or address(site, settings.url_env, "the address of the CMS"),
+        token=variable(site, settings.token_env, "the static token for Directus"),
+        collection=settings.collection,
+        fields=form.asked,
+        deadline_s=settings.deadline_s,
+        clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
+    )
+    return DirectusCMS(api, form, clock=clock)
+
+
+def _webhook(site: Site, settings: WebhookCMSSettings, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.webhook import WebhookCMS  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.webhook_endpoint import WebhookEndpoint
+    from content_pipeline.adapters.cms.webhook_signature import SigningKey
+
+    endpoint = WebhookEndpoint(
+        settings.url or address(site, settings.url_env, "the address of the CMS"),
+        key=SigningKey.parse(variable(site, settings.key_env, "the webhook's signing key")),
+        deadline_s=settings.deadline_s,
+        clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
+    )
+    declared = settings.capabilities
+    can = None if declared is None else capabilities_of(declared)
+    return WebhookCMS(endpoint, base_url=site.settings.base_url, declared=can)

@@ -6,8 +6,8 @@ What belongs here: reading one, with the sentence that says what is missing wher
 import re
 
 from content_pipeline.config import environment
-from content_pipeline.core.cms_settings import checked_url
 from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.settings import checked_url
 from content_pipeline.site_files import Site
 
 

@@ -28,6 +28,7 @@ COMPONENT_TYPE = "content_pipeline.ContentSite"
 _SECRET_KEYS = {"api_key", "apikey", "password", "application_password", "secret", "token"}
 _SECRET_VALUE = re.compile(
     r"\b(?:sk-|gsk_|hf_|ghp_|xai-|AIza)(?=\S*\d)[A-Za-z0-9_-]{16,}"
+    r"|\bwhsec_[A-Za-z0-9+/=]{16,}|\b[0-9a-f]{24}:[0-9a-f]{64}\b"
     r"|://[^/\s:@]+:[^/\s:@]+@|\bBearer\s+\S{16,}"
 )
 
@@ -204,7 +205,7 @@ def _in_file(location: Location) -> Location:
 def _field_names(model: type[BaseModel], location: Location) -> list[str]:
     """The keys that are known at ``location`` of the settings."""
     if location[:1] == ("cms",):
-        return list(CMS_MODELS[str(location[1])].model_fields)
+        return _field_names(CMS_MODELS[str(location[1])], location[2:])
     if location[:1] == ("announce",):
         return list(HOOK_MODELS[str(location[2])].model_fields)
     parts = iter(location)

@@ -158,7 +158,7 @@ def _indexnow_key(site: Site, hook: IndexNowSettings) -> str:
 
 
 def _signing_key(site: Site, hook: WebhookSettings) -> bytes:
-    from content_pipeline.adapters.hooks.webhook import signing_key
+    from content_pipeline.adapters.standard_webhooks import signing_key
 
     try:
         return signing_key(variable(site, hook.secret_env, "the secret of the webhook"))

@@ -3,9 +3,13 @@ from typing import Any
 
 import pytest
 
+from content_pipeline.adapters.cms.directus import DirectusCMS
 from content_pipeline.adapters.cms.folder import FolderCMS
+from content_pipeline.adapters.cms.ghost import GhostCMS
+from content_pipeline.adapters.cms.webhook import WebhookCMS
 from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.config import Project
+from content_pipeline.core.cms import capabilities_of
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.site_cms import cms_route, open_cms, published_folder, where_to_look
 from content_pipeline.site_files import Site
@@ -113,3 +117,97 @@ def test_a_route_names_the_account_and_shows_nothing_of_it(account: pytest.Monke
         assert cms_route(site) != before, f"another {name} is another account"
         account.setenv(name, value)
     assert "abcd" not in before
+
+
+GHOST = {"GHOST_URL": "https://ghost.example/", "GHOST_ADMIN_API_KEY": f"{'a' * 24}:{'b' * 64}"}
+
+
+def test_ghost_is_opened_with_the_key_of_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in GHOST.items():
+        monkeypatch.setenv(name, value)
+    site = site_on({"kind": "ghost", "content_type": "posts", "below": "/land/"})
+    cms, hooks = open_cms(site, project, clock=clock)
+    assert isinstance(cms, GhostCMS)
+    cms.close()
+    assert hooks == ()
+    before = cms_route(site)
+    assert before.startswith("ghost:")
+    monkeypatch.setenv("GHOST_ADMIN_API_KEY", f"{'c' * 24}:{'b' * 64}")
+    assert cms_route(site) != before
+
+
+@pytest.mark.parametrize("name", GHOST)
+def test_what_ghost_needs_and_the_environment_lacks_is_named(
+    name: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each, value in GHOST.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=name):
+        open_cms(site_on({"kind": "ghost"}), project, clock=clock)
+
+
+WEBHOOK = {
+    "CONTENT_WEBHOOK_URL": "https://towns.example/content",
+    "CONTENT_WEBHOOK_SIGNING_KEY": f"whsec_{'A' * 32}",
+}
+
+
+def test_a_webhook_is_opened_with_the_key_of_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in WEBHOOK.items():
+        monkeypatch.setenv(name, value)
+    site = site_on({"kind": "webhook", "capabilities": ["drafts", "client_id"]})
+    cms, hooks = open_cms(site, project, clock=clock)
+    assert isinstance(cms, WebhookCMS)
+    assert cms.capabilities == capabilities_of({"drafts", "client_id"})
+    cms.close()
+    assert hooks == ()
+    before = cms_route(site)
+    monkeypatch.setenv("CONTENT_WEBHOOK_SIGNING_KEY", f"whsec_{'B' * 32}")
+    assert before.startswith("webhook:")
+    assert cms_route(site) != before
+
+
+@pytest.mark.parametrize("name", WEBHOOK)
+def test_what_a_webhook_needs_and_the_environment_lacks_is_named(
+    name: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each, value in WEBHOOK.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=name):
+        open_cms(site_on({"kind": "webhook"}), project, clock=clock)
+
+
+DIRECTUS = {"DIRECTUS_URL": "https://directus.example", "DIRECTUS_TOKEN": "secret-token"}
+
+
+def test_directus_is_opened_with_the_token_of_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in DIRECTUS.items():
+        monkeypatch.setenv(name, value)
+    site = site_on({"kind": "directus", "collection": "articles", "fields": {"path": "slug"}})
+    cms, hooks = open_cms(site, project, clock=clock)
+    assert isinstance(cms, DirectusCMS)
+    cms.close()
+    assert hooks == ()
+    before = cms_route(site)
+    assert before.startswith("directus:")
+    monkeypatch.setenv("DIRECTUS_TOKEN", "another-token")
+    assert cms_route(site) != before
+
+
+@pytest.mark.parametrize("name", DIRECTUS)
+def test_what_directus_needs_and_the_environment_lacks_is_named(
+    name: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each, value in DIRECTUS.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=name):
+        open_cms(site_on({"kind": "directus"}), project, clock=clock)

@@ -123,6 +123,11 @@ MISTAKES = {
         "    folder: public/towns\n    zzz: 1",
         "line 26, attributes.cms.zzz: unknown key 'zzz'; known keys: kind, folder",
     ),
+    "typo in the fields of a CMS": (
+        "    folder: public/towns",
+        "    kind: directus\n    fields: {boddy: content}",
+        "line 26, attributes.cms.fields.boddy: unknown key 'boddy'; did you mean 'body'?",
+    ),
     "a typo in a hook": (
         "  cms:",
         "  announce:\n    - kind: sitemap\n    - kind: webhook\n      debonce_s: 3\n\n  cms:",
@@ -355,6 +360,8 @@ SECRETS = {
     ),
     "a header": ("title: Towns", "title: Bearer 0123456789abcdef0123", "line 6"),
     "a key of another provider": ("title: Towns", "title: gsk_0123456789abcdef0123", "line 6"),
+    "a signing key": ("title: Towns", "title: whsec_0123456789abcdef+0123/f=", "line 6"),
+    "an admin key": ("title: Towns", f"title: {'0123' * 6}:{'0f0f' * 16}", "line 6"),
     "a long text": ("title: Towns", f"title: >\n    my key is\n    {SECRET}", "line 6"),
 }
 

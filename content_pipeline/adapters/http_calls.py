@@ -7,7 +7,7 @@ Nothing is logged: the address of a hook is a secret.
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +36,10 @@ _NEVER_SENT = (
     httpx2.PoolTimeout,
     httpx2.ProxyError,
 )
+
+
+Sign = Callable[[str, str, bytes], Mapping[str, str]]
+"""Headers for a request, out of its method, its target as sent, and its body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +93,16 @@ class HTTPService:
         headers: Mapping[str, str],
         deadline_s: float,
         at_once: int | None = None,
+        sign: Sign | None = None,
     ) -> None:
         """``name`` is the service for people; ``deadline_s`` the wall clock of one request.
 
         ``at_once``: requests beyond so many wait for their turn, before their time begins.
+        ``sign`` gives headers that each request needs anew.
         """
         self.name = name
         self._base_url = base_url
+        self._sign = sign
         self._turns = threading.Semaphore(at_once or MAX_CONNECTIONS)
         self._limits = httpx2.Timeout(
             connect=CONNECT_S, pool=CONNECT_S, write=deadline_s, read=deadline_s
@@ -148,10 +155,12 @@ class HTTPService:
         headers = dict(call.headers)
         if content is not None:
             headers["Content-Type"] = "application/json"
+        url = httpx2.URL(self._base_url + call.path, params=dict(call.params) or None)
+        if self._sign is not None:
+            headers |= self._sign(call.method, url.raw_path.decode(), content or b"")
         request = self._client.build_request(
             call.method,
-            self._base_url + call.path,
-            params=dict(call.params) or None,
+            url,
             content=content,
             headers=headers,
             timeout=self._limits,

@@ -4,8 +4,8 @@ What belongs here: what the publish protocol needs from any CMS, in words of no 
 done after a look stands in ``publishing``; how a vendor is asked stands in the adapters.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -157,6 +157,17 @@ class CMSCapabilities:
     """A page can be found by our marker wherever it was moved."""
     trash: bool
     """A page taken off the site can be brought back by a person."""
+    inventory: bool = True
+    """It lists its pages and tells what changed. Without, both are empty: each page is asked for
+    by itself when a survey ends its sweep."""
+
+
+CAPABILITY_NAMES = tuple(each.name for each in fields(CMSCapabilities))
+
+
+def capabilities_of(named: Collection[str]) -> CMSCapabilities:
+    """Exactly the capabilities that are named."""
+    return CMSCapabilities(**{name: name in named for name in CAPABILITY_NAMES})
 
 
 class PublicPages(Protocol):

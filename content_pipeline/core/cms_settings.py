@@ -1,6 +1,7 @@
 """Where a site's pages go, as its owners declare it: one model per kind of CMS, told by ``kind``.
 
-What belongs here: the settings of each CMS and the union of them all. Which adapter a kind means is
+What belongs here: the settings of each CMS (those of services that are asked in JSON alone stand in
+``service_settings``) and the union of them all. Which adapter a kind means is
 ``site_cms``'s to know. Credentials never stand here, only the names of variables that hold them.
 """
 
@@ -10,7 +11,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from content_pipeline.core.settings import Settings, VariableName
+from content_pipeline.core.service_settings import (
+    DirectusCMSSettings,
+    GhostCMSSettings,
+    WebhookCMSSettings,
+)
+from content_pipeline.core.settings import Settings, VariableName, checked_url
 
 DEFAULT_KIND = "folder"
 
@@ -191,18 +197,6 @@ class GitCMSSettings(Settings):
         return value
 
 
-def checked_url(value: str) -> str:
-    """``value`` without trailing slashes; ValueError unless it is an http(s) URL and no more."""
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("give an absolute http(s) URL, e.g. https://www.example.com")
-    if "@" in parts.netloc or "?" in value or "#" in value:
-        raise ValueError("the URL must hold no credentials, query or fragment")
-    if not (value.isascii() and value.isprintable()) or " " in value or parts.port == 0:
-        raise ValueError("write the URL as it is sent: in percent-encoded ASCII, port 1 to 65535")
-    return value.rstrip("/")
-
-
 def _kind(value: Any) -> str | None:
     """The tag of the model that ``value`` is for; what names no ``kind`` is a folder's."""
     if isinstance(value, dict):
@@ -214,6 +208,9 @@ def _kind(value: Any) -> str | None:
 AnyCMSSettings = (
     Annotated[FolderCMSSettings, Tag("folder")]
     | Annotated[WordPressCMSSettings, Tag("wordpress")]
+    | Annotated[GhostCMSSettings, Tag("ghost")]
+    | Annotated[DirectusCMSSettings, Tag("directus")]
+    | Annotated[WebhookCMSSettings, Tag("webhook")]
     | Annotated[GitCMSSettings, Tag("git")]
 )
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from content_pipeline.core.cms_settings import checked_url
-from content_pipeline.core.settings import Settings, VariableName
+from content_pipeline.core.settings import Settings, VariableName, checked_url
 
 TAKEN_NAMES = frozenset({"topics", "draft", "page", "artifact"})
 """Of a site's other assets."""

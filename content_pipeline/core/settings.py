@@ -6,8 +6,9 @@ What belongs here: the pieces that several modules of settings share. A setting 
 
 import re
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
@@ -33,6 +34,25 @@ def _variable_name(value: str | None) -> str | None:
 
 
 VariableName = Annotated[str, AfterValidator(_variable_name)]
+
+
+def checked_url(value: str) -> str:
+    """``value`` without trailing slashes; ValueError unless it is an http(s) URL and no more."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("give an absolute http(s) URL, e.g. https://www.example.com")
+    if "@" in parts.netloc or "?" in value or "#" in value:
+        raise ValueError("the URL must hold no credentials, query or fragment")
+    if not (value.isascii() and value.isprintable()) or " " in value or parts.port == 0:
+        raise ValueError("write the URL as it is sent: in percent-encoded ASCII, port 1 to 65535")
+    return value.rstrip("/")
+
+
+ServiceURL = Annotated[str, AfterValidator(checked_url)]
+
+DeadlineSeconds = Annotated[
+    float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
+]
 
 
 def _worth_another_try(

@@ -248,7 +248,7 @@ def _known_page(row: Any) -> KnownPage:
 
 
 def mark_listed(connection: Connection, site: str, remote_ids: Collection[str]) -> None:
-    """These pages are still listed by the CMS."""
+    """The CMS just listed these pages, or answered that it holds them."""
     connection.execute(
         update(pages)
         .where(pages.c.site == site, pages.c.remote_id.in_(remote_ids))
@@ -268,7 +268,9 @@ def not_listed_since(
         or_(pages.c.site_change.is_(None), pages.c.site_change_standing != str(SiteChange.MISSING)),
         pages.c.kept_standing.is_distinct_from(str(SiteChange.MISSING)),
     )
-    rows = connection.execute(asked.order_by(pages.c.path).limit(most))
+    # Those not asked about for longest, so that many are all asked about in turn.
+    oldest = (pages.c.listed_at.asc().nulls_first(), pages.c.path)
+    rows = connection.execute(asked.order_by(*oldest).limit(most))
     return [_known_page(row) for row in rows]
 
 

@@ -166,13 +166,16 @@ def _end_sweep(at_work: _Survey, began_at: datetime) -> None:
     with runtime.ledger.begin() as connection:
         missing = site_changes.not_listed_since(connection, site, began_at, most=MISSING_AT_ONCE)
     for page in missing:
-        _look_closely(at_work, page)
+        if _look_closely(at_work, page):
+            with runtime.ledger.begin() as connection:
+                site_changes.mark_listed(connection, site, [page.remote_id])
     with runtime.ledger.begin() as connection:
         surveys.end_sweep(connection, site)
     at_work.report.is_complete = True
 
 
-def _look_closely(at_work: _Survey, known: KnownPage) -> None:
+def _look_closely(at_work: _Survey, known: KnownPage) -> bool:
+    """Ask about one page and do what its policy says; whether the CMS holds it."""
     runtime, report = at_work.runtime, at_work.report
     at_work.may_go_on()
     look = runtime.cms.look_up(known.page_id, known.path, known.remote_id)
@@ -180,12 +183,13 @@ def _look_closely(at_work: _Survey, known: KnownPage) -> None:
     if look.verdict is Verdict.UNKNOWN:
         if look.failure is not None:
             raise CallFailed(look.failure)
-        return
+        return False
     if known.page_job_id is not None and look.twins:
         with runtime.ledger.begin() as connection:
             job = jobs.load(connection, known.page_job_id)
         report.twins_removed += remove_twins(runtime, job, look)
     _assess(runtime, report, known, look)
+    return look.verdict is Verdict.PRESENT
 
 
 def _assess(runtime: SiteRuntime, report: SurveyReport, known: KnownPage, look: PageLookUp) -> None:

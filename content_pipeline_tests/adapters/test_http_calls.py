@@ -87,6 +87,25 @@ def test_one_call_is_one_request_with_our_headers_only() -> None:
     assert headers["authorization"] == SECRET
 
 
+def test_what_signs_a_request_sees_exactly_what_is_sent() -> None:
+    signed: list[tuple[str, str, bytes]] = []
+
+    def sign(method: str, target: str, body: bytes) -> dict[str, str]:
+        signed.append((method, target, body))
+        return {"Signature": str(len(signed))}
+
+    with serving(answer(200, b"{}")) as server:
+        asked = HTTPService(
+            _root(server) + "/cms", name="The CMS", headers={}, deadline_s=5, sign=sign
+        )
+        asked.send(call(params={"a": "ä /&"}, document={"title": "Ä"}))
+        asked.send(call("GET"))
+        asked.close()
+    sent = [(each.method, each.target, each.body) for each in server.received]
+    assert sent == signed
+    assert [each.headers["signature"] for each in server.received] == ["1", "2"]
+
+
 LOST: list[tuple[str, Behaviour]] = [
     ("reset at once", reset_at_once),
     ("closed at once", close_at_once),

@@ -1,16 +1,18 @@
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from content_pipeline.core.cms import CAPABILITY_NAMES
 from content_pipeline.core.cms_settings import (
     CMS_MODELS,
     WORDPRESS_SLUG,
     CMSSettings,
     FolderCMSSettings,
     WordPressCMSSettings,
-    checked_url,
 )
+from content_pipeline.core.service_settings import CapabilityName
+from content_pipeline.core.settings import checked_url
 
 SETTINGS: TypeAdapter[Any] = TypeAdapter(CMSSettings)
 
@@ -87,6 +89,30 @@ def test_an_address_ends_without_a_slash(url: str) -> None:
 def test_a_request_must_end(deadline_s: float) -> None:
     with pytest.raises(ValidationError):
         SETTINGS.validate_python({"kind": "wordpress", "deadline_s": deadline_s})
+
+
+def test_a_webhook_may_declare_every_capability_and_no_other() -> None:
+    assert get_args(CapabilityName) == CAPABILITY_NAMES
+    found = SETTINGS.validate_python({"kind": "webhook", "capabilities": list(CAPABILITY_NAMES)})
+    assert found.capabilities == frozenset(CAPABILITY_NAMES)
+    assert "drafts" in refusal({"kind": "webhook", "capabilities": ["draft"]})
+
+
+@pytest.mark.parametrize("below", ["/", "/land/", "/a/b-c/"])
+def test_posts_of_ghost_may_stand_below_a_path(below: str) -> None:
+    assert SETTINGS.validate_python({"kind": "ghost", "below": below}).below == below
+
+
+@pytest.mark.parametrize("below", ["", "land", "/land", "land/", "//", "/Land/"])
+def test_what_is_no_path_of_a_collection_is_refused(below: str) -> None:
+    assert refusal({"kind": "ghost", "below": below})
+
+
+@pytest.mark.parametrize("kind", ["ghost", "webhook"])
+def test_a_key_in_the_place_of_a_variables_name_is_not_repeated(kind: str) -> None:
+    message = refusal({"kind": kind, "key_env": "whsec_c2VjcmV0"})
+    assert "name an environment variable" in message
+    assert "whsec" not in message
 
 
 @pytest.mark.parametrize(

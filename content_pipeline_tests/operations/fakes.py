@@ -75,6 +75,8 @@ class ScriptedCMS:
     """Remote ids of pages that were taken away."""
     changed: list[RemotePage] = field(default_factory=list)
     """What a person changed since anybody asked."""
+    lists: bool = True
+    """Whether it can list its pages at all."""
     late: list[Callable[[], RemotePage]] = field(default_factory=list)
     """Writes that were accepted and take effect when the test lets them."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -120,6 +122,8 @@ class ScriptedCMS:
 
     def inventory(self, next_slice: str | None) -> Inventory:
         """Two pages a slice, so that every test goes through several."""
+        if not self.lists:
+            return Inventory(glances=(), next_slice=None)
         paths = sorted(path for path in self.pages if next_slice is None or path >= next_slice)
         found = [self.pages[path] for path in paths[:2]]
         return Inventory(

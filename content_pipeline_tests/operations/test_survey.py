@@ -368,3 +368,16 @@ def test_a_file_that_a_person_edited_is_found_in_a_real_folder(make_bench: MakeB
     assert page_text(bench.folder, bench.rows[1]) is not None
     (row,) = rows_where(bench.ledger, pages, site=bench.name, path="/baden-1/")
     assert row["site_change"] is None
+
+
+def test_a_cms_that_lists_nothing_is_asked_for_every_page_in_turn(
+    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("content_pipeline.operations.survey.MISSING_AT_ONCE", 2)
+    bench, cms = live(make_bench, towns=5)
+    cms.lists = False
+    last = max(cms.pages)
+    cms.pages[last] = remote_page(last, cms.pages[last].marker, edits=1)
+    reports = [look(bench) for _ in range(3)]
+    assert [report.looked_at for report in reports] == [2, 2, 2]
+    assert waiting(bench) == {last: SiteChange.EDITED}

@@ -58,6 +58,7 @@ class WordPressCMS:
         clock: Callable[[], datetime],
     ) -> None:
         self._rest = rest
+        self._json = rest.json
         self._form = form
         self._content_type = content_type
         self._clock = clock
@@ -103,7 +104,7 @@ class WordPressCMS:
         except CallFailed as failed:
             failure = failed.failure
         except ValueError:
-            failure = self._rest.unreadable(doing, writes=False)
+            failure = self._json.unreadable(doing, writes=False)
         return PageLookUp(verdict=Verdict.UNKNOWN, failure=failure)
 
     def _look_up(
@@ -151,8 +152,8 @@ class WordPressCMS:
         doing = f"reading {page.path}"
         found = self._rest.get(page.remote_id, fields=self._form.page_fields, doing=doing)
         if found is None:
-            raise self._conflict(doing, "the page was deleted meanwhile")
-        return self._rest.read(self._form.content, found, doing=doing)
+            raise self._json.conflict(doing, "the page was deleted meanwhile")
+        return self._json.read(self._form.content, found, doing=doing)
 
     def inventory(self, next_slice: str | None) -> Inventory:
         """The next hundred pages by id. A page deleted while slices are read may hide another."""
@@ -160,7 +161,7 @@ class WordPressCMS:
         listed = self._rest.slice(number, fields=GLANCE_FIELDS, doing=doing)
         return Inventory(
             glances=tuple(
-                self._rest.read(self._form.glance, found, doing=doing) for found in listed.pages
+                self._json.read(self._form.glance, found, doing=doing) for found in listed.pages
             ),
             next_slice=str(number + 1) if listed.more else None,
         )
@@ -187,7 +188,7 @@ class WordPressCMS:
                 fields=self._form.page_fields,
                 doing=doing,
             )
-        draft = self._rest.read(self._form.page, created, doing=doing, writes=True)
+        draft = self._json.read(self._form.page, created, doing=doing, writes=True)
         if draft.path != document.path:
             self._parents.forget(document.path)
         return draft
@@ -203,7 +204,7 @@ class WordPressCMS:
             replacing = self._own_draft(document, doing)
         if _is_wanted(replacing, document):
             seen = self._rest.get(replacing.remote_id, fields=self._form.page_fields, doing=doing)
-            page = None if seen is None else self._rest.read(self._form.page, seen, doing=doing)
+            page = None if seen is None else self._json.read(self._form.page, seen, doing=doing)
             if page is not None and page.standing == replacing.standing:
                 return page
         with self._parents.of(document.path):
@@ -214,7 +215,7 @@ class WordPressCMS:
                 fields=self._form.page_fields,
                 doing=doing,
             )
-        page = self._rest.read(self._form.page, written, doing=doing, writes=True)
+        page = self._json.read(self._form.page, written, doing=doing, writes=True)
         self._refuse_elsewhere(page, document, was_public=_is_public(replacing), doing=doing)
         return page
 
@@ -246,7 +247,9 @@ class WordPressCMS:
         draft = self.create_draft(document)
         if draft.path != document.path:
             self.remove(draft)
-            raise self._conflict(doing, f"the address is taken, {draft.path} was offered instead")
+            raise self._json.conflict(
+                doing, f"the address is taken, {draft.path} was offered instead"
+            )
         return draft
 
     def _placed(self, document: Document) -> dict[str, object]:
@@ -265,7 +268,9 @@ class WordPressCMS:
         if not was_public:
             self._hide(page, doing)
         if page.path != document.path:
-            raise self._conflict(doing, f"the address is taken, it was given {page.path} instead")
+            raise self._json.conflict(
+                doing, f"the address is taken, it was given {page.path} instead"
+            )
         raise CallFailed(
             Failure(
                 failure_class=FailureClass.TERMINAL,
@@ -285,16 +290,12 @@ class WordPressCMS:
         found = self._rest.get(page.remote_id, fields=self._form.page_fields, doing=doing)
         if found is None:
             return None
-        now = self._rest.read(self._form.page, found, doing=doing)
+        now = self._json.read(self._form.page, found, doing=doing)
         if now.status is RemoteStatus.TRASHED:
             return None
         if now.fingerprint != page.fingerprint:
-            raise self._conflict(doing, "its text was changed meanwhile, so it is left alone")
+            raise self._json.conflict(doing, "its text was changed meanwhile, so it is left alone")
         return found
-
-    def _conflict(self, doing: str, words: str) -> CallFailed:
-        message = f"{self._rest.name}, {doing}: {words}"
-        return CallFailed(Failure(failure_class=FailureClass.CONFLICT, message=message))
 
 
 def _is_ours(page: RemotePage, page_id: str) -> bool:

@@ -59,7 +59,7 @@ def _since(moment: datetime) -> dict[str, str]:
 
 
 def _times(rest: WordPressREST, pages: Sequence[Json]) -> list[datetime]:
-    return [rest.read(modified_at, found, doing=_DOING) for found in pages]
+    return [rest.json.read(modified_at, found, doing=_DOING) for found in pages]
 
 
 def _looks(pages: Sequence[Json], times: Sequence[datetime], moment: datetime) -> str:
@@ -73,7 +73,7 @@ def _written_since(rest: WordPressREST, form: PageForm, since: dict[str, str]) -
     number, more = 1, True
     while more:
         listed = rest.slice(number, fields=form.page_fields, doing=_DOING, params=since)
-        pages += [rest.read(form.page, found, doing=_DOING) for found in listed.pages]
+        pages += [rest.json.read(form.page, found, doing=_DOING) for found in listed.pages]
         number, more = number + 1, listed.more
     return pages
 

@@ -6,38 +6,19 @@ no answer at all means is decided in ``http_calls``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from content_pipeline.adapters.cms.answer_rules import (
+    REDIRECTS,
+    REFUSALS,
+    SUCCESS,
+    Rule,
+    failure_by,
+    on,
+    safe_code,
+)
 from content_pipeline.adapters.http_calls import Answer, Call
-from content_pipeline.adapters.retry_after import announced_wait_s
 from content_pipeline.core.failures import Failure, FailureClass
-
-_LONGEST_CODE = 64
-"""The longest code of WordPress itself has 36 characters; a sentence is none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """What answers with these statuses and codes mean; an empty set matches everything."""
-
-    statuses: frozenset[int] = frozenset()
-    codes: frozenset[str] = frozenset()
-    announces_wait: bool | None = None
-    """Only answers with, or without, a usable Retry-After."""
-    reading: FailureClass
-    writing: FailureClass
-    advice: str
-
-
-def _on(*statuses: int) -> frozenset[int]:
-    return frozenset(statuses)
-
-
-_SUCCESS = frozenset(range(200, 300))
-_REDIRECTS = frozenset(range(300, 400))
-_REFUSALS = frozenset(range(400, 500))
 
 RULES: tuple[Rule, ...] = (
     # --- who we are -----------------------------------------------------------------------------
@@ -56,14 +37,14 @@ RULES: tuple[Rule, ...] = (
         "of an editor",
     ),
     Rule(
-        statuses=_on(401),
+        statuses=on(401),
         reading=FailureClass.AUTH,
         writing=FailureClass.AUTH,
         advice="the credentials are not accepted; check user and application password, and that "
         "the site is reached by https, without which WordPress takes none",
     ),
     Rule(
-        statuses=_on(403),
+        statuses=on(403),
         reading=FailureClass.AUTH,
         writing=FailureClass.AUTH,
         advice="access is refused, by WordPress or by a firewall before it; give the user the role "
@@ -90,7 +71,7 @@ RULES: tuple[Rule, ...] = (
         advice="a page with our mark, or one at its address, exists already; nothing was written",
     ),
     Rule(
-        statuses=_on(409, 412),
+        statuses=on(409, 412),
         reading=FailureClass.CONFLICT,
         writing=FailureClass.CONFLICT,
         advice="the page is not what was seen before; nothing was written, it is looked at again",
@@ -103,13 +84,13 @@ RULES: tuple[Rule, ...] = (
     ),
     # --- how much ------------------------------------------------------------------------------
     Rule(
-        statuses=_on(429),
+        statuses=on(429),
         reading=FailureClass.THROTTLED,
         writing=FailureClass.THROTTLED,
         advice="the host asks for less traffic; nothing was written, it is tried again",
     ),
     Rule(
-        statuses=_on(413),
+        statuses=on(413),
         reading=FailureClass.REQUEST,
         writing=FailureClass.REQUEST,
         advice="the page is too large for the server; shorten it or raise the server's limit",
@@ -137,7 +118,7 @@ RULES: tuple[Rule, ...] = (
         "correct content_type",
     ),
     Rule(
-        statuses=_on(404),
+        statuses=on(404),
         reading=FailureClass.REQUEST,
         writing=FailureClass.REQUEST,
         advice="no REST API was found there, nothing was written; correct the site's address and "
@@ -145,34 +126,34 @@ RULES: tuple[Rule, ...] = (
     ),
     # --- what may have happened ------------------------------------------------------------------
     Rule(
-        statuses=_SUCCESS,
+        statuses=SUCCESS,
         reading=FailureClass.TRANSIENT,
         writing=FailureClass.UNCERTAIN,
         advice="the answer is not what WordPress sends: a login page, or a plugin prints something "
         "before it; the page is looked up before anything else, check plugins and proxies",
     ),
     Rule(
-        statuses=_REDIRECTS,
+        statuses=REDIRECTS,
         reading=FailureClass.REQUEST,
         writing=FailureClass.REQUEST,
         advice="it answers with a redirect, which is not followed, nothing was written; set the "
         "address that WordPress itself shows, with https and www as there",
     ),
     Rule(
-        statuses=_on(503),
+        statuses=on(503),
         announces_wait=True,
         reading=FailureClass.THROTTLED,
         writing=FailureClass.THROTTLED,
         advice="it is in maintenance; nothing was written, it is tried again",
     ),
     Rule(
-        statuses=_on(408, 499),
+        statuses=on(408, 499),
         reading=FailureClass.TRANSIENT,
         writing=FailureClass.UNCERTAIN,
         advice="a proxy gave up waiting; it may have taken effect and is looked up first",
     ),
     Rule(
-        statuses=_REFUSALS,
+        statuses=REFUSALS,
         reading=FailureClass.REQUEST,
         writing=FailureClass.REQUEST,
         advice="the request is refused, nothing was written; the code tells which part",
@@ -192,31 +173,20 @@ def failure_in(answer: Answer, call: Call, *, service: str, now: datetime) -> Fa
     ``service`` names who answered. Of the answer only its status and codes are passed on.
     """
     code, details = _codes(answer)
-    wait_s = announced_wait_s(answer.headers.get("retry-after"), now)
-    rule = next(rule for rule in RULES if _matches(rule, answer.status, {code, *details}, wait_s))
-    told = f"HTTP {answer.status}" + (f" {code}" if code else " without WordPress's error object")
-    if answer.status in _SUCCESS:
-        told = f"HTTP {answer.status} with something else than asked for"
-    return Failure(
-        failure_class=rule.writing if call.writes else rule.reading,
-        message=f"{service}, {call.doing}: answered {told}: {rule.advice}",
-        code=code,
-        http_status=answer.status,
-        retry_after_s=wait_s,
+    return failure_by(
+        RULES,
+        answer,
+        call,
+        codes=[code, *details],
+        told="without WordPress's error object",
+        service=service,
+        now=now,
     )
 
 
 def error_code(answer: Answer) -> str | None:
     """WordPress's own code of an error; None when the answer is no error of WordPress."""
     return _codes(answer)[0]
-
-
-def _matches(rule: Rule, status: int, codes: set[str | None], wait_s: float | None) -> bool:
-    if rule.announces_wait is not None and rule.announces_wait is not (wait_s is not None):
-        return False
-    return (not rule.statuses or status in rule.statuses) and (
-        not rule.codes or not rule.codes.isdisjoint(codes)
-    )
 
 
 def _codes(answer: Answer) -> tuple[str | None, frozenset[str]]:
@@ -230,11 +200,5 @@ def _codes(answer: Answer) -> tuple[str | None, frozenset[str]]:
     data = document.get("data")
     details = data.get("details") if isinstance(data, Mapping) else None
     inner = details.values() if isinstance(details, Mapping) else ()
-    found = (_safe(detail.get("code")) for detail in inner if isinstance(detail, Mapping))
-    return _safe(document.get("code")), frozenset(filter(None, found))
-
-
-def _safe(value: Any) -> str | None:
-    """``value`` if it is a code: letters, digits and underscores, so never a text or a secret."""
-    text = value if isinstance(value, str) and len(value) <= _LONGEST_CODE else ""
-    return text if text.replace("_", "").replace("-", "").isalnum() and text.isascii() else None
+    found = (safe_code(detail.get("code")) for detail in inner if isinstance(detail, Mapping))
+    return safe_code(document.get("code")), frozenset(filter(None, found))

@@ -8,14 +8,13 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from content_pipeline.adapters.cms.json_service import JSONService
 from content_pipeline.adapters.cms.wordpress_errors import error_code, failure_in
 from content_pipeline.adapters.cms.wordpress_pages import Json
 from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
-from content_pipeline.core.errors import CallFailed, ConfigurationError
-from content_pipeline.core.failures import Failure
+from content_pipeline.core.errors import ConfigurationError
 
 EVERY_STATUS = "publish,future,draft,pending,private,trash"
 """``any`` leaves out the trash."""
@@ -32,7 +31,6 @@ GUARD_HEADER = "x-content-pipeline-guard"
 KEY_HEADER = "X-Content-Pipeline-Key"
 """Tells the companion plugin whose page is created."""
 
-Read = TypeVar("Read")
 
 OR_SLUG = "content_pipeline_or_slug"
 """Lets the companion plugin find by mark or slug at once; WordPress itself ignores it."""
@@ -66,13 +64,16 @@ class WordPressREST:
         self.url = url
         self.name = f"WordPress at {urlsplit(url).netloc}"
         self._route = f"/wp-json/wp/v2/{content_type}"
-        self._clock = clock
-        self._service = HTTPService(
+        service = HTTPService(
             url,
             name=self.name,
             headers={"Authorization": _basic(user, password), "Accept": "application/json"},
             deadline_s=deadline_s,
             at_once=at_once,
+        )
+        self.json = JSONService(
+            service,
+            lambda answer, call: failure_in(answer, call, service=service.name, now=clock()),
         )
         self._account_id: int | None = None
         self.guarded: bool | None = None
@@ -80,7 +81,7 @@ class WordPressREST:
 
     def close(self) -> None:
         """Close every connection."""
-        self._service.close()
+        self.json.close()
 
     # --- one page -------------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ class WordPressREST:
         answer = self._send(call)
         done = {"rest_post_invalid_id", "rest_already_trashed"}
         if answer.status != 200 and error_code(answer) not in done:
-            raise self._failed(answer, call)
+            raise self.json.failed(answer, call)
 
     # --- many pages -----------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ class WordPressREST:
         answer = self._send(call)
         account = self._object(answer, call)
         if not isinstance(account.get("id"), int):
-            raise self._failed(answer, call)
+            raise self.json.failed(answer, call)
         return account
 
     def is_mine(self, page: Json) -> bool:
@@ -207,22 +208,6 @@ class WordPressREST:
         return self._send(call).body
 
     # --- answers --------------------------------------------------------------------------------
-
-    def read(
-        self, reader: Callable[[Json], Read], found: Json, *, doing: str, writes: bool = False
-    ) -> Read:
-        """What ``reader`` makes of ``found``. Raises CallFailed for what it cannot read."""
-        try:
-            return reader(found)
-        except ValueError:
-            failure = self.unreadable(doing, writes=writes)
-        raise CallFailed(failure)
-
-    def unreadable(self, doing: str, *, writes: bool) -> Failure:
-        """The failure of an answer that is JSON and still not what was asked for."""
-        call = Call(doing=doing, method="POST" if writes else "GET", path="")
-        answer = Answer(status=200, headers={}, body=b"")
-        return failure_in(answer, call, service=self.name, now=self._clock())
 
     def _list(
         self, params: Mapping[str, str], *, per_page: int, page: int, fields: str, doing: str
@@ -251,7 +236,7 @@ class WordPressREST:
         return Call(doing=doing, method="GET", path=self._route, params=everything | dict(params))
 
     def _send(self, call: Call) -> Answer:
-        answer = self._service.send(call)
+        answer = self.json.send(call)
         if answer.status < 300:
             self.guarded = _is_guarded(answer)
         return answer
@@ -264,28 +249,16 @@ class WordPressREST:
         return {"If-Match": f'"{version}"'} if self.guarded else {}
 
     def _objects(self, answer: Answer, call: Call) -> tuple[Json, ...]:
-        found = self._parsed(answer, call)
+        found = self.json.parsed(answer, call)
         if not isinstance(found, list) or not all(isinstance(page, dict) for page in found):
-            raise self._failed(answer, call)
+            raise self.json.failed(answer, call)
         return tuple(found)
 
     def _object(self, answer: Answer, call: Call, *, remote_id: str | None = None) -> Json:
-        found = self._parsed(answer, call)
-        if not isinstance(found, dict) or (remote_id and str(found.get("id")) != remote_id):
-            raise self._failed(answer, call)
+        found = self.json.object_in(answer, call)
+        if remote_id and str(found.get("id")) != remote_id:
+            raise self.json.failed(answer, call)
         return found
-
-    def _parsed(self, answer: Answer, call: Call) -> Any:
-        if not 200 <= answer.status < 300:
-            raise self._failed(answer, call)
-        try:
-            return answer.document()
-        except ValueError:
-            failed = self._failed(answer, call)
-        raise failed
-
-    def _failed(self, answer: Answer, call: Call) -> CallFailed:
-        return CallFailed(failure_in(answer, call, service=self.name, now=self._clock()))
 
 
 def _is_guarded(answer: Answer) -> bool:

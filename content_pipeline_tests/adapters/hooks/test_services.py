@@ -13,7 +13,8 @@ from content_pipeline.adapters.hooks import cache_purge, deploy_hook, indexnow, 
 from content_pipeline.adapters.hooks.cache_purge import CachePurge, CloudflarePurge
 from content_pipeline.adapters.hooks.deploy_hook import DeployHook
 from content_pipeline.adapters.hooks.indexnow import IndexNow
-from content_pipeline.adapters.hooks.webhook import Webhook, signing_key
+from content_pipeline.adapters.hooks.webhook import Webhook
+from content_pipeline.adapters.standard_webhooks import signed_headers, signing_key
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import Announcement, NewsHook
@@ -288,7 +289,9 @@ def test_the_signature_is_that_of_standard_webhooks(services: CMSClient) -> None
 def test_the_signature_of_the_standards_own_example() -> None:
     key = signing_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     body = b'{"test": 2432232314}'
-    signature = webhook._signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", body)
+    signature = signed_headers(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)[
+        "webhook-signature"
+    ]
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
