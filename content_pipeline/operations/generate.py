@@ -17,15 +17,7 @@ from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.retries import page_deadline_told
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import (
-    attempts,
-    budget_waits,
-    call_limits,
-    deadlines,
-    jobs,
-    routes,
-    spend,
-)
+from content_pipeline.ledger import attempts, budget_waits, deadlines, jobs, routes, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -116,7 +108,8 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             return job
         runtime.on_checkpoint("call_intended")
         try:
-            raw = send(runtime, job, found.step, found.prompt, attempt_id)
+            with runtime.calls.call():
+                raw = send(runtime, job, found.step, found.prompt, attempt_id)
         except CallFailed as failed:
             step = found.step.name
             return _record_failed_call(runtime, job, lease, attempt_id, step, failed.failure)
@@ -187,6 +180,4 @@ def _record_failed_call(
             spend.keep_as_uncertain(connection, attempt_id)
         else:
             spend.release(connection, attempt_id)
-        if failure.failure_class is FailureClass.THROTTLED:
-            call_limits.rejected(connection, runtime.model_route)
         return job
