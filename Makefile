@@ -32,7 +32,7 @@ dev: $(READY) ## the Dagster UI on http://127.0.0.1:3000
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest $(TEST_ARGS)
 
-partners: ## set up the partners some tests run against (llmock, aimock, mitmproxy; 230 MB)
+partners: ## set up the partners some tests run against (llmock, aimock, mitmproxy, Hugo; 340 MB)
 	PYTHON=$(PYTHON) scripts/partners.sh
 
 wordpress: ## set up the real WordPress some tests run against (Debian or Ubuntu, as root; 250 MB)

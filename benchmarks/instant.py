@@ -63,8 +63,18 @@ class InstantModel:
             failure=None,
         )
 
-    def look_up(self, attempt_id: str) -> GenerationLookUp:  # noqa: ARG002 - nothing is kept
+    def look_up(
+        self,
+        attempt_id: str,  # noqa: ARG002 - nothing is kept
+        kept_as: str | None = None,  # noqa: ARG002
+    ) -> GenerationLookUp:
         return GenerationLookUp(verdict=Verdict.UNKNOWN)
+
+    def cancel(self, kept_as: str) -> None:
+        """Nothing is ever at work."""
+
+    def close(self) -> None:
+        """Nothing is connected."""
 
 
 class InstantCMS:

@@ -30,7 +30,7 @@ from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running
-from content_pipeline.site_cms import cms_route, open_cms
+from content_pipeline.site_cms import cms_route, open_cms, public_pages
 from content_pipeline.site_files import Site
 
 SANDBOX = "sandbox"
@@ -87,6 +87,7 @@ def open_site(
         model_route=model_route(site),
         cms=cms,
         cms_route=cms_route(site),
+        public=public_pages(site),
         hooks=hooks,
         worker=f"{socket.gethostname()}:{os.getpid()}:{purpose}:{time.time_ns() // 1_000_000:x}",
         run_id=run_id,
@@ -159,7 +160,7 @@ def _models(
     site: Site, project: Project, profile: ProviderProfile
 ) -> tuple[LanguageModel, EmbeddingModel]:
     """Both sides of the site's account at its provider."""
-    from content_pipeline.adapters.llm.openai_chat import OpenAIChat  # the SDK: 0.6 s
+    from content_pipeline.adapters.llm.openai_model import OpenAIModel  # the SDK: 0.6 s
 
     generation, variables = site.settings.generation, environment()
     if generation.provider == SANDBOX:
@@ -172,10 +173,15 @@ def _models(
                 seed=generation.sandbox.seed,
             ),
         )
-        chat = OpenAIChat(
-            profile=profile, api_key=SANDBOX_KEY, base_url=running.base_url, now=utc_now
+        model = OpenAIModel(
+            profile=profile,
+            api_key=SANDBOX_KEY,
+            base_url=running.base_url,
+            now=utc_now,
+            api=generation.api,
+            background=generation.background,
         )
-        return chat, chat.embeddings
+        return model, model.embeddings
     key = variables.get(generation.api_key_env, "").strip()
     if not key and profile.needs_api_key:
         raise ConfigurationError(
@@ -184,8 +190,15 @@ def _models(
             "site without one"
         )
     base_url = variables.get(generation.base_url_env, "").strip() or None
-    chat = OpenAIChat(profile=profile, api_key=key or None, base_url=base_url, now=utc_now)
-    return chat, chat.embeddings
+    model = OpenAIModel(
+        profile=profile,
+        api_key=key or None,
+        base_url=base_url,
+        now=utc_now,
+        api=generation.api,
+        background=generation.background,
+    )
+    return model, model.embeddings
 
 
 def model_route(site: Site) -> str:

@@ -12,8 +12,9 @@ import jsonschema
 
 from content_pipeline.core.chain import ARTICLE, Chain, Step, StepRole, schema_of
 from content_pipeline.core.errors import SiteFileError
+from content_pipeline.core.generation_settings import GenerationStep
 from content_pipeline.core.prompts import PromptError, template_columns
-from content_pipeline.core.site import GenerationStep, SiteSettings
+from content_pipeline.core.site import SiteSettings
 
 
 def load_chain(settings: SiteSettings, file: Path) -> tuple[Chain, frozenset[str]]:

@@ -7,15 +7,17 @@ adapters themselves know neither files nor the environment.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
+    GitCMSSettings,
     WordPressCMSSettings,
     checked_url,
 )
@@ -24,7 +26,13 @@ from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
 from content_pipeline.site_files import Site
 
+if TYPE_CHECKING:
+    from content_pipeline.adapters.cms.git_command import Git
+
 Clock = Callable[[], datetime]
+
+VISIT_S = 20.0
+"""A visitor would have left long before."""
 
 Opened = tuple[CMS, tuple[SiteHook, ...]]
 """A site's CMS, and what is told after pages of it were proved."""
@@ -36,8 +44,19 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
     match settings:
         case FolderCMSSettings():
             return _folder_site(site, project.root / settings.folder, clock)
+        case GitCMSSettings():
+            return _git_site(site, settings, project, clock), ()
         case WordPressCMSSettings():
             return _wordpress(site, settings, clock), ()
+
+
+def public_pages(site: Site) -> PublicPages | None:
+    """The site as its visitors get it; None unless it is to be asked."""
+    if not site.settings.check_public_url:
+        return None
+    from content_pipeline.adapters.cms.public_pages import PublicSite  # httpx2: 0.1 s
+
+    return PublicSite(site.settings.base_url, deadline_s=VISIT_S)
 
 
 def cms_route(site: Site) -> str:
@@ -46,6 +65,12 @@ def cms_route(site: Site) -> str:
     match settings:
         case FolderCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
+        case GitCMSSettings():
+            names = (settings.remote_env, settings.username_env, settings.password_env)
+            account = digest(
+                settings.remote, settings.branch, *(variables.get(name, "") for name in names)
+            )
+            return f"{settings.kind}:{account[:8]}"
         case WordPressCMSSettings():
             names = (settings.url_env, settings.user_env, settings.password_env)
             account = digest(settings.url, *(variables.get(name, "") for name in names))
@@ -67,6 +92,49 @@ def where_to_look(site: Site, project: Project) -> str:
 def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
     cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
     return cms, (SitemapFile(root), IndexPage(root))
+
+
+def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> CMS:
+    from content_pipeline.adapters.cms.git import GitCMS, GitSite  # httpx2: 0.1 s
+    from content_pipeline.adapters.cms.git_clone import Author, GitClone
+
+    deployed = settings.deployed_url
+    if deployed is not None and "://" not in deployed:
+        deployed = str(project.root / deployed)
+    clone = GitClone(
+        git=_git(site, settings, project),
+        branch=settings.branch,
+        author=Author(name=settings.author_name, email=settings.author_email),
+    )
+    in_repository = GitSite(
+        base_url=site.settings.base_url,
+        content_folder=settings.content_folder,
+        deployed=deployed,
+        front_matter=settings.front_matter,
+    )
+    return GitCMS(clone, in_repository, clock=clock)
+
+
+def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
+    """Git on a copy below the project's data, which all who publish to the branch share."""
+    from content_pipeline.adapters.cms.git_command import Git, GitRemote
+
+    variables = environment()
+    address = settings.remote or _variable(
+        site, settings.remote_env, "the address of the repository"
+    )
+    is_elsewhere = "://" in address or ":" in address.partition("/")[0]  # a URL, or host:path
+    remote = GitRemote.of(
+        address if is_elsewhere else str(project.root / address),
+        username=variables.get(settings.username_env, "").strip(),
+        password=variables.get(settings.password_env, "").strip(),
+    )
+    return Git(
+        folder=project.data_home / "git" / f"{digest(remote.url, settings.branch)}.git",
+        remote=remote,
+        variables=variables,
+        deadline_s=settings.deadline_s,
+    )
 
 
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:

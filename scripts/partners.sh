@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The partners of content_pipeline_tests/partners: llmock, aimock and mitmproxy, which nobody of this
+# The partners of content_pipeline_tests/partners: llmock, aimock, mitmproxy and Hugo, which nobody of this
 # project wrote. Each gets a folder of its own below build/partners with the versions of its file of
 # pins; the project's own environment stays as it is. Run it again at any time: it does what is missing.
 set -euo pipefail
@@ -66,5 +66,6 @@ node_partner() {
 
 python_partner llmock
 python_partner mitmproxy
+python_partner hugo
 node_partner aimock
 echo "the partners are in $FOLDER"

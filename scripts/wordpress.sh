@@ -6,7 +6,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 FOLDER=build/wordpress
-PACKAGES=(wordpress wordpress-theme-twentytwentythree php-getid3)
 
 command -v apt-get > /dev/null || { echo "the packages are Debian's: apt-get is missing here"; exit 1; }
 
@@ -31,8 +30,10 @@ if [[ ! -f $FOLDER/ready ]]; then
 	echo "unpacking WordPress"
 	rm -rf "$FOLDER"
 	mkdir -p "$FOLDER/packages"
-	(cd "$FOLDER/packages" && apt-get download -qq "${PACKAGES[@]}" 2> /dev/null) \
-		|| { apt-get update -qq && (cd "$FOLDER/packages" && apt-get download -qq "${PACKAGES[@]}"); }
+	apt-cache show wordpress > /dev/null 2>&1 || apt-get update -qq
+	# The theme that this release recommends is the default of its WordPress.
+	theme=$(apt-cache depends wordpress | sed -n 's/.*\(wordpress-theme-[a-z]*\)$/\1/p' | sed -n 1p)
+	(cd "$FOLDER/packages" && apt-get download -qq wordpress php-getid3 "$theme" 2> /dev/null)
 	for package in "$FOLDER"/packages/*.deb; do dpkg-deb -x "$package" "$FOLDER"; done
 	rm -r "$FOLDER/packages"
 	touch "$FOLDER/ready"

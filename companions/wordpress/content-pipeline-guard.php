@@ -56,13 +56,17 @@ function lock( string $what ) {
 	);
 }
 
-/** The id of a page that holds the mark of $key, in whatever status; 0 without one. */
+/**
+ * The id of a page that holds the mark of $key, in whatever status; 0 without one.
+ *
+ * BINARY, here and below: a comparison by collation takes five times as long.
+ */
 function holder_of( string $key ): int {
 	global $wpdb;
 	$statuses = "'" . implode( "','", STATUSES ) . "'";
 	return (int) $wpdb->get_var(
 		$wpdb->prepare(
-			"SELECT ID FROM $wpdb->posts WHERE post_status IN ($statuses) AND post_content LIKE %s LIMIT 1",
+			"SELECT ID FROM $wpdb->posts WHERE post_status IN ($statuses) AND post_content LIKE BINARY %s LIMIT 1",
 			'%' . $wpdb->esc_like( "<!-- cp:key=$key " ) . '%'
 		)
 	);
@@ -196,9 +200,12 @@ add_filter(
 		if ( ! is_array( $slugs ) || ! $slugs || '' === $search ) {
 			return $search;
 		}
-		$marks = implode( ',', array_fill( 0, count( $slugs ), '%s' ) );
-		$in    = $wpdb->prepare( "$wpdb->posts.post_name IN ( $marks )", ...$slugs );
-		return " AND ( ( 1 = 1 $search ) OR $in )";
+		$places = implode( ',', array_fill( 0, count( $slugs ), '%s' ) );
+		return $wpdb->prepare(
+			" AND ( $wpdb->posts.post_content LIKE BINARY %s OR $wpdb->posts.post_name IN ( $places ) )",
+			'%' . $wpdb->esc_like( (string) $query->get( 's' ) ) . '%',
+			...$slugs
+		);
 	},
 	10,
 	2

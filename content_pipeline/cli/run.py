@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -50,8 +50,9 @@ def run(site_name: str | None, file: Path | None, *, quiet: bool) -> None:
     site = choose_site(project, site_name, file)
     with opened_ledger(project) as ledger:
         runtime = open_site(site, project, ledger, purpose="cli")
-        intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
-        summary = _work(runtime, project, site, intake, quiet=quiet)
+        with closing(runtime.model):
+            intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
+            summary = _work(runtime, project, site, intake, quiet=quiet)
     if not quiet:
         print_summary(summary, plain_console())
     sys.exit(0 if summary.all_settled else 1)

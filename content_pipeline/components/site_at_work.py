@@ -6,8 +6,7 @@ database that does not answer at its begin is worth a retry by Dagster.
 
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from contextlib import closing, contextmanager
 
 import dagster as dg
 from sqlalchemy.exc import OperationalError
@@ -45,23 +44,8 @@ def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """
     with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _final_but_for(), _closing_connections(runtime):
+        with _final_but_for(), closing(runtime.model):
             yield runtime
-
-
-@runtime_checkable
-class _Connected(Protocol):
-    def close(self) -> None: ...
-
-
-@contextmanager
-def _closing_connections(runtime: SiteRuntime) -> Iterator[None]:
-    """Close the provider's connections afterwards, where the adapter keeps any."""
-    try:
-        yield
-    finally:
-        if isinstance(runtime.model, _Connected):
-            runtime.model.close()
 
 
 @contextmanager

@@ -159,6 +159,14 @@ class CMSCapabilities:
     """A page taken off the site can be brought back by a person."""
 
 
+class PublicPages(Protocol):
+    """The site as a visitor gets it, caches and all."""
+
+    def why_not_shown(self, document: Document) -> Failure | None:
+        """Why a visitor does not get ``document`` at its URL; None when one does. Never raises."""
+        ...
+
+
 class CMS(Protocol):
     """Where pages are published. Every method raises CallFailed and nothing else."""
 

@@ -4,6 +4,7 @@ What belongs here: the settings of each CMS and the union of them all. Which ada
 ``site_cms``'s to know. Credentials never stand here, only the names of variables that hold them.
 """
 
+import re
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -12,6 +13,15 @@ from pydantic import Discriminator, Field, Tag, field_validator
 from content_pipeline.core.settings import Settings, VariableName
 
 DEFAULT_KIND = "folder"
+
+WORDPRESS_SLUG = re.compile(
+    r"(?!(?:(?:page)?[0-9]+|feed|rdf|rss2?|atom|embed)\Z)[a-z0-9_]+(?:-[a-z0-9_]+)*"
+)
+"""What WordPress keeps as it is: the rest it rewrites without a word, or gives a suffix."""
+
+WORDPRESS_CALLS = 6
+"""Requests that one publish waits for, each for up to its deadline: two looks, the parent, the
+draft, the publish, and reading back."""
 
 
 class FolderCMSSettings(Settings):
@@ -64,10 +74,118 @@ class WordPressCMSSettings(Settings):
         float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
     ] = 30
 
+    def why_unfit(self, *, sample_path: str, longest_hold_s: float) -> str | None:
+        """Why a site cannot be published as its other settings say; None when it can.
+
+        ``sample_path``: a path of its pages, with every column filled.
+        """
+        if not all(map(WORDPRESS_SLUG.fullmatch, sample_path.strip("/").split("/"))):
+            return (
+                "WordPress keeps lower-case letters, digits, '_' and single '-' in an address and "
+                "changes everything else; correct topics.path"
+            )
+        if self.deadline_s * WORDPRESS_CALLS >= longest_hold_s:
+            return (
+                f"a publish may wait {WORDPRESS_CALLS} times cms.deadline_s ({self.deadline_s:g} "
+                f"s), so lane.longest_hold_s ({longest_hold_s:g} s) must be longer than that, or "
+                "a second worker takes the page over meanwhile"
+            )
+        return None
+
     @field_validator("url")
     @classmethod
     def _absolute(cls, value: str | None) -> str | None:
         return None if value is None else checked_url(value)
+
+
+RESERVED_FRONT_MATTER = frozenset(
+    {"title", "description", "url", "slug", "date", "lastmod", "json_ld"}
+    | {"cp_key", "cp_rev", "cp_hash"}
+    # what keeps a page from visitors
+    | {"draft", "publishdate", "expirydate", "headless", "build", "_build"}
+)
+"""Front matter that a publish writes, or takes off, on every page."""
+
+_REMOTE = re.compile(r"(?!-)[!-~]+")
+_BRANCH = re.compile(r"(?!.*(\.\.|//|/\.|\.lock(/|$)))[A-Za-z0-9][A-Za-z0-9._/-]*(?<![./])")
+_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_FRONT_MATTER_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class GitCMSSettings(Settings):
+    """A static site in a git repository: pages are content files with YAML front matter."""
+
+    kind: Literal["git"]
+    remote: Annotated[
+        str | None,
+        Field(description="the repository's URL, or its folder relative to the project"),
+    ] = None
+    remote_env: Annotated[
+        VariableName, Field(description="variable with that URL, read when `remote` is not given")
+    ] = "CONTENT_REPOSITORY_URL"
+    branch: Annotated[str, Field(description="the branch that is deployed")] = "main"
+    content_folder: Annotated[str, Field(description="where its pages lie")] = "content"
+    deployed_url: Annotated[
+        str | None,
+        Field(
+            description="URL, or file relative to the project, with the id of the commit that "
+            "visitors see; without it a committed page counts as published"
+        ),
+    ] = None
+    front_matter: Annotated[
+        dict[str, bool | int | str],
+        Field(default_factory=dict, description="more keys of every page, e.g. layout"),
+    ]
+    author_name: Annotated[str, Field(pattern=r"^[^<>\r\n\x00]{1,100}$")] = "Content pipeline"
+    author_email: Annotated[str, Field(pattern=r"^[^<>\s\x00]{1,200}$")] = (
+        "content-pipeline@localhost"
+    )
+    username_env: Annotated[
+        VariableName, Field(description="variable with the user for an https remote")
+    ] = "CONTENT_REPOSITORY_USERNAME"
+    password_env: Annotated[
+        VariableName, Field(description="variable with its password or access token")
+    ] = "CONTENT_REPOSITORY_PASSWORD"  # noqa: S105 - a name
+    deadline_s: Annotated[
+        float, Field(gt=0, le=3600, description="wall clock of one git command, in seconds")
+    ] = 120
+
+    @field_validator("remote")
+    @classmethod
+    def _without_credentials(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value) if "://" in value else None
+        if not _REMOTE.fullmatch(value) or "::" in value:
+            raise ValueError("name a repository as `git clone` takes it, without spaces")
+        if parts is not None and parts.scheme != "ssh" and "@" in parts.netloc:
+            raise ValueError("the URL must hold no credentials; see `username_env`")
+        return value
+
+    @field_validator("branch")
+    @classmethod
+    def _plain_branch(cls, value: str) -> str:
+        if not _BRANCH.fullmatch(value):
+            raise ValueError("name a branch, e.g. main")
+        return value
+
+    @field_validator("content_folder")
+    @classmethod
+    def _inside(cls, value: str) -> str:
+        folder = value.strip("/")
+        if not _FOLDER.fullmatch(folder):
+            raise ValueError("name a folder inside the repository, e.g. content/countries")
+        return folder
+
+    @field_validator("front_matter")
+    @classmethod
+    def _not_ours(cls, value: dict[str, bool | int | str]) -> dict[str, bool | int | str]:
+        for key in value:
+            if not _FRONT_MATTER_KEY.fullmatch(key):
+                raise ValueError("keys of front_matter are made of letters, digits, _ and -")
+            if key.lower() in RESERVED_FRONT_MATTER:
+                raise ValueError(f"every page has a {key!r} of its own, or must not have it")
+        return value
 
 
 def checked_url(value: str) -> str:
@@ -91,7 +209,9 @@ def _kind(value: Any) -> str | None:
 
 
 AnyCMSSettings = (
-    Annotated[FolderCMSSettings, Tag("folder")] | Annotated[WordPressCMSSettings, Tag("wordpress")]
+    Annotated[FolderCMSSettings, Tag("folder")]
+    | Annotated[WordPressCMSSettings, Tag("wordpress")]
+    | Annotated[GitCMSSettings, Tag("git")]
 )
 
 CMS_MODELS: dict[str, type[Settings]] = {

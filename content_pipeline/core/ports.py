@@ -77,13 +77,16 @@ class Reading:
     request_id: str | None
     finish_reason: str | None
     failure: Failure | None
+    kept_as: str | None = None
+    """The id under which the provider hands the answer out (again), complete or not yet; None when
+    it hands out nothing by id. With an uncertain failure: accepted, and not complete."""
     vector: bytes | None = field(default=None, repr=False)
     """Of an embedding, in the form of ``core.vectors``; its length is not checked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationLookUp:
-    """Answer to "did the attempt with this id complete?"."""
+    """Answer to "did this call complete?". One that is still at work is unknown."""
 
     verdict: Verdict
     raw: RawResponse | None = None
@@ -98,10 +101,12 @@ class LanguageModelCapabilities:
 
     look_up_by_attempt: bool
     """Completed calls can be listed by our attempt id."""
+    look_up_by_id: bool = False
+    """A call can be asked for by the id that the provider gave it."""
 
 
 class LanguageModel(Protocol):
-    """A provider of paid completions. One ``send`` is exactly one HTTP request."""
+    """A provider of paid completions. One ``send`` is exactly one HTTP request, and alone pays."""
 
     @property
     def capabilities(self) -> LanguageModelCapabilities:
@@ -109,15 +114,32 @@ class LanguageModel(Protocol):
         ...
 
     def send(self, request: GenerationRequest) -> RawResponse:
-        """Make the paid call. Raises CallFailed with the failure's class, and nothing else."""
+        """Make the paid call. Raises CallFailed with the failure's class, and nothing else.
+
+        The answer may only say that the call was accepted: see ``Reading.kept_as``.
+        """
         ...
 
     def read(self, raw: RawResponse) -> Reading:
         """Interpret a raw answer; never raises for anything a provider may have sent."""
         ...
 
-    def look_up(self, attempt_id: str) -> GenerationLookUp:
-        """Ask whether an earlier call completed; never raises for a failing service."""
+    def look_up(self, attempt_id: str, kept_as: str | None = None) -> GenerationLookUp:
+        """Ask what became of an earlier call; never raises for a failing service.
+
+        By the id ``kept_as`` where the provider gave one, else by our attempt id.
+        """
+        ...
+
+    def cancel(self, kept_as: str) -> None:
+        """Ask the provider once to stop working on a call; what comes of it is looked up.
+
+        Never raises: nothing may depend on a wish that comes too late as easily as in time.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close every connection; the model is not used afterwards."""
         ...
 
 

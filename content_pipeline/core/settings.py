@@ -9,6 +9,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
+
+
+class Settings(BaseModel):
+    """One section of a site file: no key that is not known, and nothing changes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
 
 
@@ -25,7 +35,21 @@ def _variable_name(value: str | None) -> str | None:
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 
-class Settings(BaseModel):
-    """One section of a site's file: an unknown key is refused, and nothing changes once read."""
+def _worth_another_try(
+    value: dict[FailureClass, RetryPolicy],
+) -> dict[FailureClass, RetryPolicy]:
+    if FailureClass.BUDGET in value:
+        raise ValueError(
+            "budget has no policy: nothing was tried, and the page waits for a new day or a "
+            "higher cap until lane.page_deadline_s"
+        )
+    for failure_class in sorted(value.keys() & TRIED_ONCE):
+        if value[failure_class].attempts > 1:
+            raise ValueError(
+                f"{failure_class} is tried once: the same again would end the same. To have "
+                "drafts that break a rule written anew, use article.regenerations"
+            )
+    return value
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+Retries = Annotated[dict[FailureClass, RetryPolicy], AfterValidator(_worth_another_try)]

@@ -8,28 +8,20 @@ Credentials never stand here: fields that name one name the environment variable
 import re
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from content_pipeline.core.chain import StepRole
-from content_pipeline.core.cms_settings import CMSSettings
-from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
+from content_pipeline.core.generation_settings import GenerationSettings
 from content_pipeline.core.publishing import ReactionPolicy
-from content_pipeline.core.retries import TRIED_ONCE, RetryPolicy
-from content_pipeline.core.settings import VariableName
+from content_pipeline.core.settings import Retries, Settings, VariableName
 from content_pipeline.core.time_limits import why_out_of_order
 from content_pipeline.core.validation import ArticleRules
-from content_pipeline.core.vectors import MOST_NUMBERS
 
 SITE_NAME = r"^[a-z][a-z0-9_]{0,39}$"
 """Also a Dagster asset-key part, group name and folder name, so lower case and short."""
-
-Provider = Literal[
-    "sandbox", "openai", "azure", "openrouter", "vllm", "ollama", "llama_cpp", "generic"
-]
-
 
 PATH_FIELD = re.compile(r"\{([^{}]+)\}")
 """A column in a path template."""
@@ -37,30 +29,6 @@ PATH_FIELD = re.compile(r"\{([^{}]+)\}")
 _FIXED_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)+/")
 """A path template with its columns filled: what every CMS and web server takes without a quarrel,
 and what can be nobody's sitemap.xml. Refused here, or every page would be paid for and refused."""
-
-
-def _worth_another_try(
-    value: dict[FailureClass, RetryPolicy],
-) -> dict[FailureClass, RetryPolicy]:
-    if FailureClass.BUDGET in value:
-        raise ValueError(
-            "budget has no policy: nothing was tried, and the page waits for a new day or a "
-            "higher cap until lane.page_deadline_s"
-        )
-    for failure_class in sorted(value.keys() & TRIED_ONCE):
-        if value[failure_class].attempts > 1:
-            raise ValueError(
-                f"{failure_class} is tried once: the same again would end the same. To have "
-                "drafts that break a rule written anew, use article.regenerations"
-            )
-    return value
-
-
-Retries = Annotated[dict[FailureClass, RetryPolicy], AfterValidator(_worth_another_try)]
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class WhenGone(StrEnum):
@@ -73,7 +41,7 @@ class WhenGone(StrEnum):
     """It is taken off the site, and visitors are led elsewhere."""
 
 
-class TopicSource(_Settings):
+class TopicSource(Settings):
     """The table of topics and what its columns mean."""
 
     table: Annotated[str | None, Field(description="CSV or Parquet file beside this file")] = None
@@ -123,7 +91,7 @@ class TopicSource(_Settings):
         return value
 
 
-class ArticleSettings(_Settings):
+class ArticleSettings(Settings):
     """What an article is made from and must hold."""
 
     prompt: Annotated[str, Field(description="Jinja template file beside this file")] = "prompt.md"
@@ -158,127 +126,14 @@ class ArticleSettings(_Settings):
         return self
 
 
-class Price(_Settings):
-    """Dollars per million tokens, for a model that the public price list does not know."""
-
-    input_usd_per_mtok: Annotated[Decimal, Field(ge=0)]
-    output_usd_per_mtok: Annotated[Decimal, Field(ge=0)]
-    cached_input_usd_per_mtok: Annotated[Decimal | None, Field(ge=0)] = None
-
-
-class GenerationStep(_Settings):
-    """One paid call of a chain; what it leaves out is the site's."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-    prompt: Annotated[str, Field(description="Jinja template file; may use {{ earlier_step }}")]
-    output: Annotated[
-        str,
-        Field(
-            description="`article`, `review`, `embedding`, or a JSON schema file beside this file"
-        ),
-    ] = "article"
-    model: Annotated[str | None, Field(min_length=1, max_length=200)] = None
-    max_output_tokens: Annotated[int | None, Field(ge=16, le=200_000)] = None
-    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
-    dimensions: Annotated[
-        int | None,
-        Field(ge=1, le=MOST_NUMBERS, description="numbers of an embedding; else the model's own"),
-    ] = None
-    price: Price | None = None
-    retries: Annotated[
-        Retries, Field(description="by class of failure, where this step's are not the site's")
-    ] = {}
-
-    @property
-    def is_embedding(self) -> bool:
-        """Whether the step makes a vector instead of text."""
-        return self.output == StepRole.EMBEDDING
-
-    @model_validator(mode="after")
-    def _fits_its_output(self) -> Self:
-        if not self.is_embedding:
-            if self.dimensions is not None:
-                raise ValueError("`dimensions` are an embedding's; this step writes text")
-            return self
-        if self.model is None:
-            raise ValueError(
-                "an embedding needs a `model` of its own, e.g. text-embedding-3-small: the site's "
-                "writes text"
-            )
-        if self.max_output_tokens is not None or self.temperature is not None:
-            raise ValueError("an embedding has neither `max_output_tokens` nor `temperature`")
-        return self
-
-
-class SandboxSettings(_Settings):
-    """How the offline provider behaves."""
-
-    latency_median_s: Annotated[float, Field(ge=0, le=60)] = 0.05
-    latency_sigma: Annotated[float, Field(ge=0, le=3)] = 0.5
-    most_at_once: Annotated[
-        int, Field(ge=0, description="calls generated at once, more are rejected; 0: any number")
-    ] = 0
-    seed: int = 1
-
-
-class GenerationSettings(_Settings):
-    """The paid call."""
-
-    provider: Provider
-    model: Annotated[str, Field(min_length=1, max_length=200)]
-    max_output_tokens: Annotated[int, Field(ge=16, le=200_000)] = 3000
-    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
-    deadline_s: Annotated[float, Field(gt=0, le=3600, description="wall clock of one call")] = 120
-    answer_slack_s: Annotated[
-        float,
-        Field(ge=0, le=3600, description="how long a call may still finish after its deadline"),
-    ] = 60
-    in_flight: Annotated[int, Field(ge=1, le=256, description="calls at once per process")] = 8
-    in_flight_everywhere: Annotated[
-        int, Field(ge=1, le=4096, description="calls at once of all processes on this account")
-    ] = 64
-    api_key_env: VariableName = "OPENAI_API_KEY"
-    base_url_env: VariableName = "OPENAI_BASE_URL"
-    price: Price | None = None
-    sandbox: SandboxSettings = SandboxSettings()
-    steps: Annotated[
-        tuple[GenerationStep, ...], Field(description="several calls per page, in order")
-    ] = ()
-    assemble: Annotated[
-        dict[Literal["title", "meta_description", "introduction", "sections"], str] | None,
-        Field(description="article field: `step` or `step.key`, when no step writes the article"),
-    ] = None
-
-    @model_validator(mode="after")
-    def _whole_chain(self) -> Self:
-        names = [step.name for step in self.steps]
-        if len(set(names)) != len(names):
-            raise ValueError("two steps share a name; every step needs its own")
-        vectors = [step.name for step in self.steps if step.is_embedding]
-        if len(vectors) > 1:
-            raise ValueError("pages are compared by one vector; keep one step of those that embed")
-        if self.assemble is None:
-            if self.steps and not any(step.output == "article" for step in self.steps):
-                raise ValueError("no step writes the article; add `assemble` or `output: article`")
-            return self
-        if len(self.assemble) != len(("title", "meta_description", "introduction", "sections")):
-            raise ValueError("`assemble` must name title, meta_description, introduction, sections")
-        for source in self.assemble.values():
-            if source.partition(".")[0] not in names:
-                raise ValueError(f"`assemble` names {source!r}, and no step is called that")
-            if source.partition(".")[0] in vectors:
-                raise ValueError(f"`assemble` names {source!r}, which is a vector and no text")
-        return self
-
-
-class Budgets(_Settings):
+class Budgets(Settings):
     """Caps in dollars; a call that could pass one is not made."""
 
     page_usd: Annotated[Decimal, Field(gt=0)] = Decimal("1")
     site_day_usd: Annotated[Decimal, Field(gt=0)] = Decimal("50")
 
 
-class LaneSettings(_Settings):
+class LaneSettings(Settings):
     """How workers hold pages and how long a run waits for them."""
 
     lease_s: Annotated[
@@ -304,7 +159,7 @@ class LaneSettings(_Settings):
     ] = 14 * 86_400  # two weeks: a service may ask for the longest wait of a site file and more
 
 
-class SiteSettings(_Settings):
+class SiteSettings(Settings):
     """One site."""
 
     site: Annotated[str, Field(pattern=SITE_NAME)]
@@ -317,8 +172,11 @@ class SiteSettings(_Settings):
     generation: GenerationSettings
     cms: CMSSettings
     budgets: Budgets = Budgets()
-    retries: Retries = {}
+    retries: Retries = Field(default_factory=dict)
     lane: LaneSettings = LaneSettings()
+    check_public_url: Annotated[
+        bool, Field(description="a page counts as published only when a visitor's request shows it")
+    ] = False
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
@@ -347,6 +205,17 @@ class SiteSettings(_Settings):
         )
         if why is not None:
             raise ValueError(why)
+        return self
+
+    @model_validator(mode="after")
+    def _fit_for_its_cms(self) -> Self:
+        if isinstance(self.cms, WordPressCMSSettings):
+            why = self.cms.why_unfit(
+                sample_path=PATH_FIELD.sub("x", self.topics.path),
+                longest_hold_s=self.lane.longest_hold_s,
+            )
+            if why is not None:
+                raise ValueError(why)
         return self
 
     @field_validator("base_url")

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Float, Row, Text, bindparam, func, insert, se
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import RawResponse, Reading
 from content_pipeline.ledger.jobs import PageJob
@@ -38,6 +39,10 @@ class Attempt:
     step: str
     answer_by_s: float | None
     """Seconds from now until no answer can come any more; negative when that time has passed."""
+    api: str = GenerationAPI.CHAT
+    """Through which it was sent."""
+    kept_as: str | None = None
+    """The id by which its answer can be asked for, where the provider gave one."""
     raw: RawResponse | None = field(default=None, repr=False)
 
 
@@ -69,6 +74,7 @@ def open_attempt(
     run_id: str | None,
     step: str = PUBLISH_STEP,
     model: str | None = None,
+    api: str | None = None,
     effect_key: str | None = None,
     answer_within_s: float | None = None,
 ) -> str:
@@ -91,6 +97,7 @@ def open_attempt(
             "input_hash": job.input_hash,
             "revision": job.revision,
             "model": model,
+            "api": api,
             "answer_within_s": answer_within_s,
         },
     )
@@ -99,6 +106,21 @@ def open_attempt(
 
 _OPEN = insert(attempts).values(
     answer_by=seconds_from_now(bindparam("answer_within_s", type_=Float))
+)
+
+
+def accept(connection: Connection, identifier: str, kept_as: str) -> None:
+    """Keep the id by which the provider will hand out the answer. Needs no lease, like an answer.
+
+    An attempt that was settled meanwhile has it already or needs it no more.
+    """
+    connection.execute(_ACCEPT, {"accepted": identifier, "kept_as": kept_as})
+
+
+_ACCEPT = (
+    update(attempts)
+    .where(attempts.c.attempt_id == bindparam("accepted"), attempts.c.response_id.is_(None))
+    .values(response_id=bindparam("kept_as"))
 )
 
 
@@ -131,6 +153,8 @@ def newest(connection: Connection, page_job_id: str, kind: AttemptKind) -> Attem
             attempts.c.attempt_id,
             attempts.c.number,
             attempts.c.step,
+            attempts.c.api,
+            attempts.c.response_id,
             func.extract("epoch", attempts.c.answer_by - func.clock_timestamp()).label("left_s"),
             attempt_responses.c.http_status,
             attempt_responses.c.headers,
@@ -152,6 +176,8 @@ def newest(connection: Connection, page_job_id: str, kind: AttemptKind) -> Attem
         number=row.number,
         step=row.step,
         answer_by_s=None if row.left_s is None else float(row.left_s),
+        api=row.api or GenerationAPI.CHAT,
+        kept_as=row.response_id if row.api == GenerationAPI.RESPONSES else None,
         raw=raw,
     )
 

@@ -21,6 +21,7 @@ from content_pipeline.ledger import attempts as attempt_rows
 from content_pipeline.ledger.schema import (
     AttemptKind,
     SpendState,
+    TopicStatus,
     effects,
     page_jobs,
     pages,
@@ -107,9 +108,15 @@ class PageReport:
 def page_reports(
     connection: Connection, site: str, topic_keys: Sequence[str] | None = None
 ) -> list[PageReport]:
-    """The current page job of each topic, in table order; ``topic_keys``: only these."""
+    """The current page job of each topic, in table order; ``topic_keys``: only these.
+
+    Of topics that left the table only those that are asked for, or whose page is still live.
+    """
     query = _current_jobs(site)
-    if topic_keys is not None:
+    if topic_keys is None:
+        in_table = topics.c.status != TopicStatus.RETIRED
+        query = query.where(in_table | pages.c.published_revision.is_not(None))
+    else:
         query = query.where(topics.c.topic_key.in_(list(topic_keys)))
     rows = connection.execute(query).mappings().all()
     by_job = _attempts_by_job(connection, [row["page_job_id"] for row in rows])

@@ -13,24 +13,23 @@ from content_pipeline.core.article import NotAnArticle, article_json
 from content_pipeline.core.chain import NotOfSchema, Step, StepRole, parse_output
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import digest
-from content_pipeline.core.ports import RawResponse, Reading
+from content_pipeline.core.ports import Reading
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.vectors import NotAVector, check, description
 from content_pipeline.ledger import attempts, drafts, jobs, spend, step_outputs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline.operations.paid_calls import read
+from content_pipeline.ledger.schema import AnswerSource, AttemptKind
+from content_pipeline.operations.paid_calls import can_be_asked_about
 from content_pipeline.operations.requests import ChainPosition, position
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import set_back
+from content_pipeline.operations.setbacks import heed, set_back
 
 
-def why_unreadable(runtime: SiteRuntime, step: str, raw: RawResponse) -> Failure | None:
-    """Why a saved answer to ``step`` does not even say whether it is one (a page, a cut body)."""
-    failure = read(runtime, step, raw).failure
-    uncertain = failure is not None and failure.failure_class is FailureClass.UNCERTAIN
-    return failure if uncertain else None
+def is_unreadable(reading: Reading) -> bool:
+    """Whether a saved answer does not even say that it is one: a proxy's page, or not yet one."""
+    failure = reading.failure
+    return failure is not None and failure.failure_class is FailureClass.UNCERTAIN
 
 
 def take_answer(
@@ -38,7 +37,7 @@ def take_answer(
     job: PageJob,
     lease: Lease,
     attempt_id: str,
-    raw: RawResponse,
+    reading: Reading,
     *,
     recovered: bool,
     asked: ChainPosition | None = None,
@@ -54,15 +53,17 @@ def take_answer(
     before = asked or position(runtime, job, by_itself=outdated)
     assert before.step is not None, f"page job {job.page_job_id} has an answer to no question"
     step = before.step
-    reading = read(runtime, step.name, raw)
+    reading = _with_usage(runtime, step, attempt_id, reading)
     output = _output_of(reading, step)
+    if isinstance(output, Failure) and not _is_paid(output):
+        heed(runtime, runtime.model_route, output)
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
         if isinstance(output, Failure):
             attempts.fail(connection, attempt_id, output, reading=reading)
             job = set_back(
                 connection, runtime, job, lease, output, AttemptKind.GENERATE, step=step.name
             )
-            _book(connection, runtime, attempt_id, step, reading)
+            _book_failure(connection, runtime, attempt_id, step, reading, output)
             return job
         step_outputs.take_over(connection, job, before.of_earlier_jobs(job))
         step_outputs.store(
@@ -106,6 +107,55 @@ def complete(runtime: SiteRuntime, job: PageJob, lease: Lease, found: ChainPosit
     with runtime.ledger.fenced(lease, repeatable=True) as connection:
         step_outputs.take_over(connection, job, found.outputs.values())
         return _go_on(connection, runtime, job, lease, found.values, attempt_id)
+
+
+def _with_usage(runtime: SiteRuntime, step: Step, attempt_id: str, reading: Reading) -> Reading:
+    """``reading`` with the tokens that the provider itself keeps of an answer that names none.
+
+    Asked once: an answer that is kept without them, or not listed yet, is booked at its worst.
+    """
+    if reading.usage is not None or not _is_paid(reading.failure):
+        return reading
+    if reading.kept_as is None and not can_be_asked_about(runtime, step.name):
+        return reading
+    found = runtime.model.look_up(attempt_id, reading.kept_as)
+    if found.raw is None:
+        return reading
+    with runtime.ledger.begin() as connection:
+        attempts.save_response(connection, attempt_id, found.raw, AnswerSource.LOOK_UP)
+    return replace(reading, usage=runtime.model.read(found.raw).usage)
+
+
+def _is_paid(failure: Failure | None) -> bool:
+    """Whether tokens were certainly generated: also a cut or declined answer is paid for."""
+    return failure is None or failure.failure_class in _PAID
+
+
+_PAID = frozenset({FailureClass.BAD_OUTPUT, FailureClass.POLICY})
+
+
+def _book_failure(
+    connection: Connection,
+    runtime: SiteRuntime,
+    attempt_id: str,
+    step: Step,
+    reading: Reading,
+    failure: Failure,
+) -> None:
+    """Settle an answer that is none: one that names tokens was paid for, whatever it says else."""
+    if reading.usage is None and not _is_paid(failure):
+        book_unpaid(connection, attempt_id, failure)
+    else:
+        _book(connection, runtime, attempt_id, step, reading)
+
+
+def book_unpaid(connection: Connection, attempt_id: str, failure: Failure) -> None:
+    """Settle a call that failed without an answer."""
+    if failure.failure_class is FailureClass.TRANSIENT:
+        # A provider that fails inside may have counted the tokens: nobody refunds a guess.
+        spend.keep_as_uncertain(connection, attempt_id)
+    else:
+        spend.release(connection, attempt_id)
 
 
 def _book(

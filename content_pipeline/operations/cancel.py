@@ -2,7 +2,8 @@
 
 What belongs here: the durable wish, and ending at once what nobody works on. A page at work is
 ended by its worker at the next safe point (``steps``). Nothing here stops a provider: a call that
-is out may complete and be billed, and its answer is kept.
+is out may complete and be billed, and its answer is kept. (A background response is asked to stop
+by whoever waits for it, in ``kept_answers`` and ``recover``.)
 """
 
 from dataclasses import dataclass

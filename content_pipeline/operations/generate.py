@@ -4,8 +4,12 @@ What belongs here: the way from ``queued`` to a saved answer when nothing is los
 the answer is ``answers``'s; what became of a call whose answer was lost is settled in ``recover``.
 """
 
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from decimal import Decimal
 
+from content_pipeline.core.chain import Step
 from content_pipeline.core.durations import in_words
 from content_pipeline.core.errors import (
     BudgetExhausted,
@@ -14,6 +18,7 @@ from content_pipeline.core.errors import (
     PageBudgetExhausted,
 )
 from content_pipeline.core.failures import Failure, FailureClass
+from content_pipeline.core.ports import Reading
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.retries import page_deadline_told
 from content_pipeline.core.states import PageJobState
@@ -21,8 +26,14 @@ from content_pipeline.ledger import attempts, budget_waits, deadlines, jobs, rou
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline.operations.answers import complete, take_answer, why_unreadable
-from content_pipeline.operations.paid_calls import send
+from content_pipeline.operations.answers import (
+    book_unpaid,
+    complete,
+    is_unreadable,
+    take_answer,
+)
+from content_pipeline.operations.kept_answers import wait_for_answer
+from content_pipeline.operations.paid_calls import api_of, read, send
 from content_pipeline.operations.requests import most_usage, position
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import give_up, heed, set_back
@@ -102,25 +113,47 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``reserved`` → the next step or ``generated``, or to where the call's failure leads."""
     found = position(runtime, job)
     assert found.step is not None, f"page job {job.page_job_id} reserved money for no step"
-    with runtime.call_slots:
+    with ExitStack() as slot:
+        slot.enter_context(runtime.call_slots)
         job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
         if attempt_id is None:
             return job
         runtime.on_checkpoint("call_intended")
         try:
             with runtime.calls.call():
-                raw = send(runtime, job, found.step, found.prompt, attempt_id)
+                reading = _answer(runtime, job, found.step, found.prompt, attempt_id, slot.close)
         except CallFailed as failed:
+            # While the slot is held: what went wrong may forbid the call of the page after this.
             step = found.step.name
             return _record_failed_call(runtime, job, lease, attempt_id, step, failed.failure)
+        return take_answer(runtime, job, lease, attempt_id, reading, recovered=False, asked=found)
+
+
+def _answer(
+    runtime: SiteRuntime,
+    job: PageJob,
+    step: Step,
+    prompt: str,
+    attempt_id: str,
+    free_slot: Callable[[], None],
+) -> Reading:
+    """Make the call; its saved answer. Raises CallFailed, also for one that says nothing yet.
+
+    ``free_slot``: the next call may go out. One in the background is in flight until its answer.
+    """
+    until = time.monotonic() + runtime.site.generation.deadline_s
+    raw = send(runtime, job, step, prompt, attempt_id)
     runtime.on_checkpoint("call_answered")
+    if not runtime.site.generation.background:
+        free_slot()
     with runtime.ledger.begin() as connection:
         attempts.save_response(connection, attempt_id, raw)
     runtime.on_checkpoint("answer_saved")
-    unreadable = why_unreadable(runtime, found.step.name, raw)
-    if unreadable is not None:
-        return _record_failed_call(runtime, job, lease, attempt_id, found.step.name, unreadable)
-    return take_answer(runtime, job, lease, attempt_id, raw, recovered=False, asked=found)
+    said = read(runtime, step.name, raw)
+    reading = wait_for_answer(runtime, job, attempt_id, said, until=until)
+    if reading.failure is not None and is_unreadable(reading):
+        raise CallFailed(reading.failure)
+    return reading
 
 
 def _intend_call(
@@ -147,6 +180,7 @@ def _intend_call(
             run_id=runtime.run_id,
             step=step,
             model=model,
+            api=api_of(runtime, step),
             answer_within_s=settings.deadline_s + settings.answer_slack_s,
         )
         return jobs.move(connection, job, PageJobState.GENERATING, lease=lease), attempt_id
@@ -175,9 +209,5 @@ def _record_failed_call(
             )
         attempts.fail(connection, attempt_id, failure)
         job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=step)
-        if failure.failure_class is FailureClass.TRANSIENT:
-            # A provider that fails inside may have counted the tokens: nobody refunds a guess.
-            spend.keep_as_uncertain(connection, attempt_id)
-        else:
-            spend.release(connection, attempt_id)
+        book_unpaid(connection, attempt_id, failure)
         return job

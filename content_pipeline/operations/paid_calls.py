@@ -5,6 +5,7 @@ what follows from its answer, is decided elsewhere and the same for both.
 """
 
 from content_pipeline.core.chain import Step, StepRole
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.ports import EmbeddingModel, EmbeddingRequest, RawResponse, Reading
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.operations.requests import build_request
@@ -45,6 +46,13 @@ def can_be_asked_about(runtime: SiteRuntime, step: str) -> bool:
     if role is None or role is StepRole.EMBEDDING:
         return False
     return runtime.model.capabilities.look_up_by_attempt
+
+
+def api_of(runtime: SiteRuntime, step: str) -> GenerationAPI | None:
+    """Through which API a call for ``step`` is sent; embeddings have one of their own."""
+    if _role(runtime, step) is StepRole.EMBEDDING:
+        return None
+    return runtime.site.generation.api
 
 
 def _role(runtime: SiteRuntime, step: str) -> StepRole | None:

@@ -19,7 +19,6 @@ from content_pipeline.core.publishing import (
     PublishDecision,
     SiteChange,
     decide_publish,
-    holds,
 )
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
@@ -100,7 +99,7 @@ def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
             return superseded(this_try, job, decision.reason)
         case PublishAction.CONFIRM:
             assert look.page is not None
-            return prove(this_try, job, look.page, CONFIRMED_EXISTING)
+            return _confirmed(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
             outcome = "created" if action is PublishAction.CREATE else "replaced"
             return _write(this_try, job, look.page, outcome)
@@ -273,17 +272,36 @@ def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
 
 
 def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome: str) -> PageJob:
-    """A 2xx proves nothing; only the page as read back does."""
-    look = look_at(this_try.runtime, job, written.remote_id)
-    page, wanted = look.page, this_try.document.marker
-    seen = look.verdict is Verdict.PRESENT and page is not None and page.path == job.path
-    if seen and page is not None and holds(page, wanted):
-        return prove(this_try, job, page, outcome)
+    """A 2xx proves nothing; only the page as read back does, at its path and to the letter."""
+    runtime, wanted = this_try.runtime, this_try.document.marker
+    look = look_at(runtime, job, written.remote_id)
+    # Without the baseline: what we have just written differs from what we wrote before.
+    decision = decide_publish(
+        look, wanted=wanted, path=job.path, baseline=None, policy=runtime.site.site_changes
+    )
+    if decision.action is PublishAction.CONFIRM and look.page is not None:
+        return _confirmed(this_try, job, look.page, outcome)
+    if decision.action is PublishAction.CONFLICT:
+        return conflict(this_try, job, decision, look.page)
     failure = look.failure or Failure(
         failure_class=FailureClass.UNCERTAIN,
         message=f"the CMS accepted revision {wanted.revision} but does not show it yet",
     )
-    return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
+    return call_uncertain(this_try, job, failure, quiet_s(runtime))
+
+
+def _confirmed(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
+    """The CMS says so; where the site asks for it, a visitor must get the page as well."""
+    failure = why_not_shown(this_try)
+    if failure is not None:
+        return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
+    return prove(this_try, job, page, outcome)
+
+
+def why_not_shown(this_try: PublishTry) -> Failure | None:
+    """Why visitors do not get the document that the CMS holds; None when nobody wants to know."""
+    public = this_try.runtime.public
+    return None if public is None else public.why_not_shown(this_try.document)
 
 
 def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from content_pipeline.core.chain import Chain
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList, SiteHook
 from content_pipeline.core.retries import RetryPolicy
@@ -39,6 +39,8 @@ class SiteRuntime:
     """Names the provider's account in the ledger, for every machine that shares it."""
     cms: CMS
     cms_route: str
+    public: PublicPages | None
+    """Asked as well before a page counts as published; None: the CMS's word is enough."""
     hooks: tuple[SiteHook, ...]
     """Told after pages were published and proved."""
     worker: str

@@ -65,22 +65,17 @@ class CompletionRequest:
 def parse_request(body: bytes, settings: ProviderSettings) -> CompletionRequest:
     """The request in ``body``. Raises ApiError."""
     document = json_body(body)
-    model = _model(document, settings)
+    model = known_model(document, settings)
     messages, texts = _messages(document)
-    metadata = _metadata(document)
+    if document.get("metadata") and document.get("store") is not True:
+        message = "The 'metadata' parameter is only allowed when 'store' is enabled."
+        raise ApiError(400, message, param="metadata")
+    metadata = checked_metadata(document)
     if document.get("stream") or document.get("n") not in (None, 1):
         raise ApiError(400, "The sandbox gives one whole answer: no 'stream' and no 'n' above 1.")
     prompt_tokens = sum(count_tokens(text) + TOKENS_PER_MESSAGE for text in texts)
-    max_tokens = _max_tokens(document)
-    needed = prompt_tokens + (max_tokens or 0)
-    if needed > settings.context_tokens:
-        raise ApiError(
-            400,
-            f"This model's maximum context length is {settings.context_tokens} tokens. However, "
-            f"you requested {needed} tokens. Please reduce the length of the messages.",
-            code="context_length_exceeded",
-            param="messages",
-        )
+    max_tokens = positive_integer(document, "max_completion_tokens", "max_tokens")
+    check_length(prompt_tokens + (max_tokens or 0), settings, param="messages")
     users = [
         text for message, text in zip(messages, texts, strict=True) if message["role"] == "user"
     ]
@@ -90,12 +85,24 @@ def parse_request(body: bytes, settings: ProviderSettings) -> CompletionRequest:
         messages=messages,
         prompt=users[-1] if users else texts[-1],
         prompt_tokens=prompt_tokens,
-        cached_tokens=_cached_tokens(prompt_tokens, texts[0]),
+        cached_tokens=cached_tokens_of(prompt_tokens, texts[0]),
         schema=_schema(document),
         max_tokens=max_tokens,
         store=document.get("store") is True,
         metadata=metadata,
     )
+
+
+def check_length(needed: int, settings: ProviderSettings, *, param: str) -> None:
+    """Raise ApiError when prompt and answer together are too long for a model."""
+    if needed > settings.context_tokens:
+        raise ApiError(
+            400,
+            f"This model's maximum context length is {settings.context_tokens} tokens. However, "
+            f"you requested {needed} tokens. Please reduce the length of the messages.",
+            code="context_length_exceeded",
+            param=param,
+        )
 
 
 def json_body(body: bytes) -> dict[str, Any]:
@@ -122,7 +129,8 @@ def unknown_model(model: str) -> ApiError:
     return ApiError(404, message, code="model_not_found")
 
 
-def _model(document: Mapping[str, Any], settings: ProviderSettings) -> str:
+def known_model(document: Mapping[str, Any], settings: ProviderSettings) -> str:
+    """The asked model. Raises ApiError for one that does not exist."""
     model = document.get("model")
     if not isinstance(model, str) or not model:
         raise ApiError(400, "you must provide a model parameter", param="model")
@@ -141,11 +149,12 @@ def _messages(document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[s
         role = message.get("role") if isinstance(message, dict) else None
         if not isinstance(role, str) or role not in ROLES:
             raise ApiError(400, f"Invalid value for '{place}.role'.", param=f"{place}.role")
-        texts.append(_content(message.get("content"), f"{place}.content"))
+        texts.append(text_in(message.get("content"), f"{place}.content"))
     return messages, texts
 
 
-def _content(content: object, place: str) -> str:
+def text_in(content: object, place: str) -> str:
+    """The text of a message's content, of which ``place`` is the name. Raises ApiError."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         content = "\n".join(part for part in parts if isinstance(part, str))
@@ -160,13 +169,11 @@ def _content(content: object, place: str) -> str:
     return content
 
 
-def _metadata(document: Mapping[str, Any]) -> dict[str, str]:
+def checked_metadata(document: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata of a request. Raises ApiError."""
     metadata = document.get("metadata")
     if metadata is None or metadata == {}:
         return {}
-    if document.get("store") is not True:
-        message = "The 'metadata' parameter is only allowed when 'store' is enabled."
-        raise ApiError(400, message, param="metadata")
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise ApiError(400, "'metadata' must map strings to strings.", param="metadata")
     if len(metadata) > METADATA_PAIRS:
@@ -179,8 +186,9 @@ def _metadata(document: Mapping[str, Any]) -> dict[str, str]:
     return metadata
 
 
-def _max_tokens(document: Mapping[str, Any]) -> int | None:
-    for name in ("max_completion_tokens", "max_tokens"):
+def positive_integer(document: Mapping[str, Any], *names: str) -> int | None:
+    """The first of the parameters ``names`` that is given. Raises ApiError."""
+    for name in names:
         value = document.get(name)
         if value is not None:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -197,20 +205,25 @@ def _schema(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if kind == "json_object":
         return {}
     described = wanted.get("json_schema") if kind == "json_schema" else None
+    return checked_schema(described, "response_format", "response_format.json_schema")
+
+
+def checked_schema(described: object, param: str, place: str) -> Mapping[str, Any]:
+    """The schema in a described output format. Raises ApiError."""
     schema = described.get("schema") if isinstance(described, dict) else None
-    if described is None or not isinstance(schema, dict):
-        raise ApiError(400, "Invalid 'response_format'.", param="response_format")
+    if not isinstance(described, dict) or not isinstance(schema, dict):
+        raise ApiError(400, f"Invalid '{param}'.", param=param)
     name = described.get("name")
     if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
-        raise ApiError(400, "Invalid 'response_format.json_schema.name'.", param="response_format")
+        raise ApiError(400, f"Invalid '{place}.name'.", param=param)
     problem = strict_problem(schema) if described.get("strict") else None
     if problem:
-        message = f"Invalid schema for response_format '{name}': {problem}"
-        raise ApiError(400, message, code="invalid_json_schema", param="response_format")
+        message = f"Invalid schema for {param} '{name}': {problem}"
+        raise ApiError(400, message, code="invalid_json_schema", param=param)
     return schema
 
 
-def _cached_tokens(prompt_tokens: int, first: str) -> int:
+def cached_tokens_of(prompt_tokens: int, first: str) -> int:
     """Tokens of the first message, which all pages of a site share, as a warm cache has them."""
     if prompt_tokens < CACHE_LEAST:
         return 0

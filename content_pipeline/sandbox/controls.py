@@ -71,8 +71,7 @@ class Controls:
                 provider.settings = parsed(ProviderSettings, request.body)
                 return provider.settings.model_dump(mode="json")
             case ("POST", "reset"):
-                provider.journal.reset()
-                provider.plan = RunningPlan(FaultPlan())
+                provider.reset()
                 return {"reset": True}
             case ("POST", "stop"):
                 return self._stop(request.body)

@@ -1,6 +1,7 @@
 """What a client gets to see: replies with a document, and what faults make of them.
 
-What belongs here: from a completion and a fault to a reply. Nothing is decided about billing.
+What belongs here: from a completion or response and a fault to a reply. Nothing is decided about
+billing.
 """
 
 import json
@@ -33,7 +34,7 @@ def json_reply(document: object, status: int = 200) -> Reply:
 
 def refused(fault: Fault) -> Reply:
     """The reply of a fault that does not need a completion."""
-    if fault.kind is FaultKind.STATUS:
+    if fault.kind in (FaultKind.STATUS, FaultKind.FAILED):
         error = ApiError(fault.status, fault.message, kind=fault.type, code=fault.code)
         reply = json_reply(error.envelope, fault.status)
         return replace(reply, headers={**reply.headers, **fault.headers, **_waiting(fault)})
@@ -79,7 +80,8 @@ def delivered(completion: Mapping[str, Any], fault: Fault | None) -> Reply:
         case FaultKind.EMPTY:
             return replace(whole, body=b"")
         case FaultKind.NO_CHOICES:
-            answers = "data" if "data" in completion else "choices"
+            named = (name for name in ("data", "output") if name in completion)
+            answers = next(named, "choices")
             return json_reply({**completion, answers: []})
         case FaultKind.NULL_USAGE:
             return json_reply({**completion, "usage": None})

@@ -23,6 +23,9 @@ class FaultKind(StrEnum):
     """An error in the provider's envelope: ``status``, ``type``, ``code``, ``message``."""
     DROP_BEFORE = "drop_before"
     """The connection is closed before anything is generated."""
+    FAILED = "failed"
+    """A background response is accepted and ends as failed, with ``code`` and ``message``;
+    everything else is answered as by ``status``."""
 
     # Generated and billed; the stored completion is whole, its delivery is not.
     DROP_AFTER = "drop_after"
@@ -38,7 +41,7 @@ class FaultKind(StrEnum):
     EMPTY = "empty"
     """Status 200 without a body."""
     NO_CHOICES = "no_choices"
-    """The answer's list of choices is empty."""
+    """The answer's list of choices, or of output, is empty."""
     NULL_USAGE = "null_usage"
     """The answer does not tell its usage."""
 
@@ -69,7 +72,9 @@ PAID = frozenset({"create", "embed"})
 
 OF_TEXT_ALONE = frozenset({FaultKind.REFUSAL, FaultKind.CONTENT_FILTER})
 
-BEFORE_GENERATING = frozenset({FaultKind.STATUS, FaultKind.DROP_BEFORE, FaultKind.HTML})
+BEFORE_GENERATING = frozenset(
+    {FaultKind.STATUS, FaultKind.DROP_BEFORE, FaultKind.FAILED, FaultKind.HTML}
+)
 """Faults that also make sense for requests that generate nothing, such as a look-up."""
 
 
@@ -106,7 +111,7 @@ class Match(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    operation: Literal["create", "embed", "list", "retrieve"] = "create"
+    operation: Literal["create", "embed", "list", "retrieve", "cancel"] = "create"
     nth: int | None = Field(default=None, ge=1, description="the n-th request of the operation")
     every: int | None = Field(default=None, ge=1, description="each request divisible by this")
     probability: float | None = Field(default=None, ge=0, le=1)

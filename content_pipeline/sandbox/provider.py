@@ -2,8 +2,9 @@
 
 What belongs here: from a request to a reply. Bytes are in ``wire``, connections in ``server``, and
 the endpoints about the sandbox itself in ``controls``. The order of a paid call is fixed:
-received (journaled) → composed → latency → billed (journaled) → delivered. A client that leaves
-meanwhile stops nothing of it, as with real providers.
+received (journaled) → composed → latency → billed (journaled) → delivered; a background response is
+delivered before its latency. A client that leaves meanwhile stops nothing of it, as with real
+providers.
 """
 
 import asyncio
@@ -11,11 +12,12 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from content_pipeline.sandbox.chat_answers import completion_document, compose
+from content_pipeline.sandbox.background_responses import RESPONSE_ID, BackgroundResponses
+from content_pipeline.sandbox.chat_answers import Answer, completion_document, compose
 from content_pipeline.sandbox.chat_requests import (
     ApiError,
     CompletionRequest,
@@ -31,12 +33,23 @@ from content_pipeline.sandbox.embeddings import (
 )
 from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Incoming, RunningPlan
 from content_pipeline.sandbox.journal import Generation, Journal, Stored, now
+from content_pipeline.sandbox.response_answers import answered_document
+from content_pipeline.sandbox.response_requests import ResponseRequest, parse_response_request
 from content_pipeline.sandbox.settings import ProviderSettings, latency_s
-from content_pipeline.sandbox.stored import LOOK_UPS, list_stored, metadata_of, parse_list_query
+from content_pipeline.sandbox.stored import (
+    COMPLETION_ID,
+    LOOK_UPS,
+    list_stored,
+    metadata_of,
+    parse_list_query,
+)
 from content_pipeline.sandbox.wire import Reply, Request
 
 COMPLETIONS = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
 EMBEDDINGS = "/v1/embeddings"
+OF_ONE_RESPONSE = {("GET",): "retrieve", ("POST", "cancel"): "cancel"}
+"""Method and what follows the id in the path → the operation's name."""
 MODELS = "/v1/models"
 DEFAULT_MODELS = ("sandbox", "gpt-5.2", "gpt-4.1-mini")
 """What the list of models shows when any model of the known families may be asked."""
@@ -51,6 +64,9 @@ RATE_LIMITS = {
 }
 
 
+Asked = TypeVar("Asked", CompletionRequest, ResponseRequest)
+
+
 class Provider:
     """One provider with its journal, settings and plan. Lives on one event loop."""
 
@@ -61,6 +77,13 @@ class Provider:
         self.journal = journal
         self.plan = RunningPlan(faults or FaultPlan())
         self._generating = 0
+        self._responses = BackgroundResponses(journal)
+
+    def reset(self) -> None:
+        """Forget everything but the settings."""
+        self.journal.reset()
+        self.plan = RunningPlan(FaultPlan())
+        self._responses.forget_all()
 
     async def answer(self, request: Request) -> Reply:
         """The reply to a request below ``/v1/``; every refusal is one, too."""
@@ -85,10 +108,13 @@ class Provider:
 
     async def _routed(self, request: Request) -> Reply:
         path, method = request.path.rstrip("/"), request.method
-        if path == COMPLETIONS and method == "POST":
-            return await self._create(request)
-        if path == EMBEDDINGS and method == "POST":
-            return await self._embed(request)
+        paid = {
+            COMPLETIONS: self._create,
+            EMBEDDINGS: self._embed,
+            RESPONSES: self._create_response,
+        }
+        if method == "POST" and path in paid:
+            return await paid[path](request)
         if path == COMPLETIONS and method == "GET":
             return self._list(request)
         if path.startswith(f"{COMPLETIONS}/"):
@@ -97,6 +123,10 @@ class Provider:
                 operation, act = look_up
                 fault = self._received(operation, request, completion_id)
                 return refused(fault) if fault else json_reply(act(self.journal, completion_id))
+        if path.startswith(f"{RESPONSES}/"):
+            response_id, *rest = path.removeprefix(f"{RESPONSES}/").split("/")
+            if asked := OF_ONE_RESPONSE.get((method, *rest)):
+                return self._of_response(request, asked, response_id)
         if path.startswith(MODELS) and method == "GET":
             self._received("models", request, path)
             return json_reply(self._models(path.removeprefix(MODELS).lstrip("/")))
@@ -149,38 +179,101 @@ class Provider:
         names = self.settings.models or DEFAULT_MODELS
         return {"object": "list", "data": [{"id": each, **described} for each in names]}
 
+    def _of_response(self, request: Request, operation: str, response_id: str) -> Reply:
+        metadata = self._responses.metadata_of(response_id)
+        key = metadata.get("attempt_id", response_id)
+        fault = self._received(operation, request, key, metadata)
+        if fault:
+            return refused(fault)
+        act = self._responses.cancel if operation == "cancel" else self._responses.retrieve
+        return json_reply(act(response_id))
+
     async def _create(self, request: Request) -> Reply:
+        asked = self._asked(request, lambda: parse_request(request.body, self.settings))
+        fault = self._accepted(asked)
+        if fault and not fault.bills:
+            return refused(fault)
+        answer = compose(asked, self.settings.seed, fault.kind if fault else None)
+        latency = self._latency_s(asked.key, fault)
+        await self._think(latency)
+        completion_id = f"{COMPLETION_ID}{secrets.token_hex(16)}"
+        completion = completion_document(asked, answer, completion_id, int(time.time()))
+        # Only look-ups echo the metadata; create() does not.
+        kept = {**completion, "metadata": asked.metadata}
+        self._bill(asked, answer, kept, latency, fault)
+        return delivered(completion, fault)
+
+    async def _create_response(self, request: Request) -> Reply:
+        wanted = self._asked(request, lambda: parse_response_request(request.body, self.settings))
+        asked = wanted.asked
+        fault = self._accepted(asked)
+        fails = fault is not None and fault.kind is FaultKind.FAILED and wanted.background
+        if fault and not fault.bills and not fails:
+            return refused(fault)
+        answer = compose(asked, self.settings.seed, fault.kind if fault else None)
+        latency = self._latency_s(asked.key, fault)
+        response_id, created = f"{RESPONSE_ID}{secrets.token_hex(24)}", int(time.time())
+        document = answered_document(wanted, answer, response_id, created)
+        if not wanted.background:
+            await self._think(latency)
+            self._bill(asked, answer, document, latency, fault)
+            return delivered(document, fault)
+
+        def complete() -> Mapping[str, Any] | None:
+            if fault is not None and fails:
+                return {"code": fault.code or "server_error", "message": fault.message}
+            self._bill(asked, answer, document, latency, fault)
+            return None
+
+        accepted = self._responses.accept(
+            wanted, response_id, created, latency_s=latency, complete=complete
+        )
+        return json_reply(accepted) if fails else delivered(accepted, fault)
+
+    def _asked(self, request: Request, parse: Callable[[], Asked]) -> Asked:
+        """The parsed request for a generation; a refused one is journaled as well."""
         try:
             _authorise(request)
-            asked = parse_request(request.body, self.settings)
+            return parse()
         except ApiError:
             self.journal.note_request("create")
             raise
+
+    def _accepted(self, asked: CompletionRequest) -> Fault | None:
+        """Journal a request that may generate; return what shall happen to it."""
         metadata = asked.metadata
-        fault = self._noted(
+        return self._noted(
             Incoming(operation="create", key=asked.key, metadata=metadata, prompt=asked.prompt),
             attempt_id=metadata.get("attempt_id"),
             page_job_id=metadata.get("page_job_id"),
             at_once=self._generating + 1,
         )
-        if fault and not fault.bills:
-            return refused(fault)
+
+    async def _think(self, latency: float) -> None:
+        """Pass the time of a call, unless too many pass theirs already."""
         if 0 < self.settings.most_at_once <= self._generating:
             raise ApiError(429, "Too many calls at once.", kind="requests", code=RATE_LIMITED)
         self._generating += 1
         try:
-            return delivered(await self._generate(asked, fault), fault)
+            await asyncio.sleep(latency)
         finally:
             self._generating -= 1
 
-    async def _generate(self, asked: CompletionRequest, fault: Fault | None) -> dict[str, Any]:
-        """The completion, after its latency and once it is billed in the journal."""
-        answer = compose(asked, self.settings.seed, fault.kind if fault else None)
-        latency = await self._think(asked.key, fault)
-        completion_id = f"chatcmpl-{secrets.token_hex(16)}"
-        completion = completion_document(asked, answer, completion_id, int(time.time()))
+    def _latency_s(self, key: str, fault: Fault | None) -> float:
+        extra = fault.seconds if fault and fault.kind is FaultKind.SLOW else 0.0
+        return latency_s(self.settings, key) + extra
+
+    def _bill(
+        self,
+        asked: CompletionRequest,
+        answer: Answer,
+        document: Mapping[str, Any],
+        latency: float,
+        fault: Fault | None,
+    ) -> None:
+        """Journal the generation that ``document`` shows, as billed now."""
         generation = Generation(
-            id=completion_id,
+            id=document["id"],
             at=now(),
             attempt_id=asked.metadata.get("attempt_id"),
             page_job_id=asked.metadata.get("page_job_id"),
@@ -195,18 +288,9 @@ class Provider:
             stored=asked.store,
             metadata=asked.metadata,
         )
-        # Only look-ups echo the metadata; create() does not.
-        kept = {**completion, "metadata": asked.metadata}
-        self.journal.note_generation(generation, Stored(completion=kept, messages=asked.messages))
-        return completion
-
-    async def _think(self, key: str, fault: Fault | None) -> float:
-        """Let the latency of a generation pass; its seconds."""
-        latency = latency_s(self.settings, key)
-        if fault and fault.kind is FaultKind.SLOW:
-            latency += fault.seconds
-        await asyncio.sleep(latency)
-        return latency
+        self.journal.note_generation(
+            generation, Stored(completion=document, messages=asked.messages)
+        )
 
     async def _embed(self, request: Request) -> Reply:
         try:
@@ -220,7 +304,9 @@ class Provider:
         if fault and not fault.bills:
             return refused(fault)
         document = embeddings_document(asked, fault.kind if fault else None)
-        self._bill_embeddings(asked, fault, await self._think(asked.key, fault))
+        latency = self._latency_s(asked.key, fault)
+        await self._think(latency)
+        self._bill_embeddings(asked, fault, latency)
         return delivered(document, fault)
 
     def _bill_embeddings(

@@ -16,6 +16,8 @@ from content_pipeline.sandbox.journal import Generation, Journal, Stored
 DEFAULT_LIMIT = 20
 MOST = 100
 """Entries on one page of a list."""
+COMPLETION_ID = "chatcmpl-"
+"""How the id of a chat completion begins; the journal holds responses as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,8 @@ def parse_list_query(pairs: Sequence[tuple[str, str]]) -> ListQuery:
 
 def list_stored(journal: Journal, query: ListQuery, delay_s: float) -> dict[str, Any]:
     """One page of stored completions; those younger than ``delay_s`` are not listed yet."""
-    found = journal.find(query.metadata, query.model)
+    kept = journal.find(query.metadata, query.model)
+    found = [generation for generation in kept if generation.id.startswith(COMPLETION_ID)]
     if delay_s:
         limit = datetime.fromtimestamp(time.time() - delay_s, UTC).isoformat()
         found = [generation for generation in found if generation.at <= limit]
@@ -65,9 +68,9 @@ def list_stored(journal: Journal, query: ListQuery, delay_s: float) -> dict[str,
         found.reverse()
     page = list(islice(_following(found, query.after), query.limit + 1))
     documents = [
-        kept.completion
+        stored.completion
         for generation in page[: query.limit]
-        if (kept := journal.stored(generation.id)) is not None
+        if (stored := journal.stored(generation.id)) is not None
     ]
     return _list(documents, has_more=len(page) > query.limit)
 
@@ -113,7 +116,7 @@ LOOK_UPS: Mapping[tuple[str, ...], tuple[str, Callable[[Journal, str], Mapping[s
 
 def _kept(journal: Journal, completion_id: str) -> Stored:
     kept = journal.stored(completion_id)
-    if kept is None:
+    if kept is None or not completion_id.startswith(COMPLETION_ID):
         raise _not_found(completion_id)
     return kept
 

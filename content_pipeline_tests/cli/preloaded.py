@@ -16,7 +16,7 @@ from typing import TypedDict
 
 IMPORTED_LATE = (
     "alembic.command",
-    "content_pipeline.adapters.llm.openai_chat",
+    "content_pipeline.adapters.llm.openai_model",
     "content_pipeline.adapters.llm.prices",
     "content_pipeline.adapters.tables",
     "content_pipeline.cli",

@@ -71,6 +71,29 @@ def test_a_table_becomes_proved_pages_and_a_second_run_does_nothing(
     assert site.writes() == [(path, 1) for path in paths]
 
 
+def test_a_site_on_background_responses_becomes_the_same_pages(
+    make_site: MakeSite, workshop: Workshop
+) -> None:
+    rows = towns(4)
+    site = make_site(rows, generation__api="responses", generation__background=True)
+    before = workshop.requests()
+
+    first = site.run()
+
+    assert (first.status, first.err) == (0, "")
+    assert [first.count(name) for name in ("published", "waiting", "failed")] == [4, 0, 0]
+    after = workshop.requests()
+    assert after["create"] == before.get("create", 0) + 4
+    assert after["retrieve"] >= before.get("retrieve", 0) + 4
+    assert after.get("list", 0) == before.get("list", 0)
+    assert site.writes() == [(path, 1) for path in sorted(map(path_of, rows))]
+
+    site.declare(generation__api="chat")
+    second = site.run()
+    assert [second.count(name) for name in ("published", "reused", "attempts")] == [0, 4, 0]
+    assert workshop.requests()["create"] == after["create"]
+
+
 def test_only_the_page_whose_facts_changed_is_made_again_and_going_back_is_free(
     make_site: MakeSite, workshop: Workshop
 ) -> None:

@@ -5,6 +5,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from content_pipeline.core.cms_settings import (
     CMS_MODELS,
+    WORDPRESS_SLUG,
     CMSSettings,
     FolderCMSSettings,
     WordPressCMSSettings,
@@ -86,3 +87,51 @@ def test_an_address_ends_without_a_slash(url: str) -> None:
 def test_a_request_must_end(deadline_s: float) -> None:
     with pytest.raises(ValidationError):
         SETTINGS.validate_python({"kind": "wordpress", "deadline_s": deadline_s})
+
+
+@pytest.mark.parametrize(
+    ("slug", "kept"),
+    [
+        ("austria", True),
+        ("new-york-2", True),
+        ("a_b", True),
+        ("x", True),
+        ("2024-guide", True),
+        ("feeds", True),
+        ("2024", False),
+        ("page2", False),
+        ("feed", False),
+        ("rss2", False),
+        ("embed", False),
+        ("Austria", False),
+        ("a--b", False),
+        ("-a", False),
+        ("a-", False),
+        ("a~b", False),
+        ("a.b", False),
+        ("österreich", False),
+        ("a\n", False),
+        ("", False),
+    ],
+)
+def test_only_what_wordpress_keeps_is_a_slug(slug: str, kept: bool) -> None:
+    assert (WORDPRESS_SLUG.fullmatch(slug) is not None) is kept
+
+
+@pytest.mark.parametrize(
+    ("path", "longest_hold_s", "words"),
+    [
+        ("/x/", 300, None),
+        ("/guide/x-x/", 300, None),
+        ("/Guide/x/", 300, "lower-case"),
+        ("/a~x/", 300, "lower-case"),
+        ("/feed/x/", 300, "lower-case"),
+        ("/x/", 180, "6 times cms.deadline_s (30 s)"),
+    ],
+)
+def test_what_wordpress_would_change_is_refused_before_anything_is_paid_for(
+    path: str, longest_hold_s: float, words: str | None
+) -> None:
+    settings = WordPressCMSSettings(kind="wordpress")
+    why = settings.why_unfit(sample_path=path, longest_hold_s=longest_hold_s)
+    assert (why is None) if words is None else (words in (why or ""))

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from content_pipeline.core.cms_settings import FolderCMSSettings
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.generation_settings import WITH_RESPONSES, GenerationAPI
 from content_pipeline.core.retries import LONGEST_WAIT_S, RetryPolicy
 from content_pipeline.core.site import SiteSettings
 from content_pipeline_tests.core.samples import site_document, site_settings
@@ -29,6 +30,37 @@ def test_a_site_needs_little_and_has_safe_defaults() -> None:
     assert site.lane.page_deadline_s > LONGEST_WAIT_S, "no wait of a site file passes it"
     assert site.cms == FolderCMSSettings(folder="public/towns")
     assert site.retries == {}
+
+
+def test_calls_are_chat_completions_unless_the_owners_choose() -> None:
+    generation = site_settings().generation
+    assert (generation.api, generation.background) == (GenerationAPI.CHAT, False)
+
+
+@pytest.mark.parametrize("provider", sorted(WITH_RESPONSES))
+@pytest.mark.parametrize("background", [True, False])
+def test_responses_can_be_chosen_where_the_provider_keeps_them(
+    provider: str, background: bool
+) -> None:
+    generation = site_settings(
+        generation__provider=provider,
+        generation__api="responses",
+        generation__background=background,
+    ).generation
+    assert (generation.api, generation.background) == (GenerationAPI.RESPONSES, background)
+
+
+@pytest.mark.parametrize("provider", ["openrouter", "vllm", "ollama", "llama_cpp", "generic"])
+def test_responses_are_refused_where_a_lost_one_could_not_be_asked_for(provider: str) -> None:
+    place, message = refusal(generation__provider=provider, generation__api="responses")
+    assert place == "generation"
+    assert f"provider '{provider}' does not keep responses" in message
+    assert "use `api: chat`, or one of azure, openai, sandbox" in message
+
+
+def test_the_background_needs_the_api_that_has_one() -> None:
+    _, message = refusal(generation__background=True)
+    assert message == "`background: true` needs `api: responses`; chat has no such mode"
 
 
 @pytest.mark.parametrize(
@@ -323,3 +355,10 @@ def test_money_stays_exact() -> None:
 def test_settings_cannot_be_changed_behind_anybodys_back() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         site_settings().title = "Other"  # type: ignore[misc]
+
+
+def test_a_path_that_wordpress_would_change_is_refused_with_the_site() -> None:
+    place, message = refusal(cms={"kind": "wordpress"}, topics__path="/Guide/{name}/")
+    assert place == ""
+    assert "correct topics.path" in message
+    assert site_settings(topics__path="/Guide/{name}/").cms.kind == "folder"

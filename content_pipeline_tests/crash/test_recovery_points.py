@@ -10,6 +10,7 @@ import pytest
 import content_pipeline.operations
 from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline.sandbox.faults import FaultPlan
+from content_pipeline_tests.conftest import INSTANT_PROVIDER
 from content_pipeline_tests.crash.conftest import LONGEST_S, Start
 from content_pipeline_tests.crash.other_side import assert_all_is_well
 from content_pipeline_tests.crash.worker import Order
@@ -26,6 +27,7 @@ OF_A_PAGE = (
 )
 OF_A_SITE = ("announcement_taken", "announced")
 LOOKED_UP = ("answer_recovered",)
+OF_A_KEPT_ANSWER = ("call_accepted",)
 OF_A_CHAIN = ("step_stored",)
 OF_DRAFTS_ON_THE_CMS = ("draft_created",)
 """Not of a folder: told in the tests of adapters whose CMS has drafts."""
@@ -39,7 +41,8 @@ def test_every_checkpoint_has_its_death() -> None:
         for call in re.findall(r"on_checkpoint\(([^()]*)\)", file.read_text())
         for name in re.findall(r'"(\w+)"', call)
     }
-    assert named == {*OF_A_PAGE, *OF_A_SITE, *LOOKED_UP, *OF_A_CHAIN, *OF_DRAFTS_ON_THE_CMS}
+    of_the_call = {*LOOKED_UP, *OF_A_KEPT_ANSWER, *OF_A_CHAIN}
+    assert named == {*OF_A_PAGE, *OF_A_SITE, *of_the_call, *OF_DRAFTS_ON_THE_CMS}
 
 
 def die_and_go_on(start: Start, order: Order, checkpoint: str, after: int) -> None:
@@ -76,6 +79,17 @@ def test_a_worker_that_dies_with_a_recovered_answer_in_its_hands(
     sandbox.set_faults(FaultPlan.model_validate({"rules": [rule]}))
     die_and_go_on(start, order, checkpoint, after=1)
     assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize("checkpoint", [*OF_A_KEPT_ANSWER, "answer_saved", *LOOKED_UP])
+def test_a_worker_that_dies_while_its_answer_is_made_in_the_background(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    """The answer is complete later than the death, so it must be asked for and not only read."""
+    sandbox.set_settings(INSTANT_PROVIDER.model_copy(update={"latency_median_s": 0.3}))
+    die_and_go_on(start, replace(order, background=True), checkpoint, after=2)
+    assert_all_is_well(sandbox, order.folder, order.towns)
+    assert sandbox.truth()["requests_by_operation"].get("list", 0) == 0
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce
@@ -45,6 +46,9 @@ class Order:
     """Make every page by two calls, the second of which is asked with the answer of the first."""
     embeds: bool = False
     """End every chain with a step that embeds, and compare the pages."""
+    background: bool = False
+    """Make the calls as background responses, whose answers are asked for by id; one at a time,
+    because a death while another call waits for its id loses that one's for good."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -61,6 +65,7 @@ VECTOR = {
     "output": "embedding",
     "model": "text-embedding-3-small",
 }
+BACKGROUND = {"api": GenerationAPI.RESPONSES, "background": True}
 OUTLINE = {
     "type": "object",
     "properties": {"points": {"type": "array", "items": {"type": "string"}}},
@@ -85,6 +90,7 @@ def work(order: Order) -> None:
             "in_flight": 4,
             **({"steps": STEPS} if order.chain else {}),
             **({"steps": [*STEPS, VECTOR]} if order.embeds else {}),
+            **({**BACKGROUND, "in_flight": 1} if order.background else {}),
         },
         article={
             "facts": FACTS,
@@ -94,7 +100,7 @@ def work(order: Order) -> None:
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
-    model = real_model(order.provider_url)
+    model = real_model(order.provider_url, **(BACKGROUND if order.background else {}))
     runtime = runtime_of(
         Parts(
             site=site_of(settings, files=FILES),

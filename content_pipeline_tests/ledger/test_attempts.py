@@ -46,6 +46,9 @@ READING = Reading(
 )
 
 
+FAILURE = Failure(failure_class=FailureClass.BAD_OUTPUT, message="m")
+
+
 @pytest.fixture
 def held(ledger: Ledger, site_name: str) -> tuple[PageJob, Lease]:
     wanted(ledger, site_name, rows_of(1))
@@ -53,7 +56,11 @@ def held(ledger: Ledger, site_name: str) -> tuple[PageJob, Lease]:
 
 
 def opened(
-    ledger: Ledger, job: PageJob, kind: AttemptKind = GENERATE, answer_within_s: float | None = None
+    ledger: Ledger,
+    job: PageJob,
+    kind: AttemptKind = GENERATE,
+    answer_within_s: float | None = None,
+    api: str | None = None,
 ) -> str:
     """Open the next attempt of ``kind``."""
     with ledger.begin() as connection:
@@ -66,6 +73,7 @@ def opened(
             run_id="run",
             step="article",
             model="gpt-5-mini",
+            api=api,
             answer_within_s=answer_within_s,
         )
 
@@ -109,7 +117,40 @@ def test_the_id_of_an_attempt_is_derived_and_its_own(
         for kind in AttemptKind
         for number in (1, 2)
     }
-    assert len(ids) == 8
+    assert len(ids) == 12
+
+
+def test_the_id_of_a_kept_answer_is_on_record_while_the_call_is_out(
+    ledger: Ledger, held: tuple[PageJob, Lease]
+) -> None:
+    job, _ = held
+    identifier = opened(ledger, job, api="responses")
+    with ledger.begin() as connection:
+        attempts.accept(connection, identifier, "resp_1")
+        attempts.accept(connection, identifier, "resp_2")
+        found = attempts.newest(connection, job.page_job_id, GENERATE)
+    assert found is not None
+    assert (found.api, found.kept_as) == ("responses", "resp_1")
+    assert row_of(ledger, identifier)["state"] == "open"
+
+
+def test_the_id_of_a_chat_completion_is_nothing_to_ask_by(
+    ledger: Ledger, held: tuple[PageJob, Lease]
+) -> None:
+    job, _ = held
+    for api in ("chat", None):
+        identifier = opened(ledger, job, api=api)
+        with ledger.begin() as connection:
+            attempts.fail(connection, identifier, FAILURE, reading=READING)
+            found = attempts.newest(connection, job.page_job_id, GENERATE)
+        assert found is not None
+        assert (found.api, found.kept_as) == ("chat", None)
+
+
+def test_an_api_that_nobody_knows_is_refused(ledger: Ledger, held: tuple[PageJob, Lease]) -> None:
+    job, _ = held
+    with pytest.raises(IntegrityError, match="attempts_api"):
+        opened(ledger, job, api="assistants")
 
 
 def test_a_repeated_intent_is_refused(ledger: Ledger, held: tuple[PageJob, Lease]) -> None:

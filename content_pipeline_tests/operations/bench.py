@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Row, Select, func, select, update
 
-from content_pipeline.core.cms import CMS, Document
+from content_pipeline.core.cms import CMS, Document, PublicPages
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import Announcement, LanguageModel, SiteHook
 from content_pipeline.core.states import ALL_STAGES, WORKABLE, PageJobState, Stage
@@ -50,7 +50,9 @@ from content_pipeline_tests.operations.small_site import Row as TableRow
 class Bench:
     """A site with its table, its provider and its folder."""
 
-    PARTS: ClassVar[frozenset[str]] = frozenset({"model", "cms", "hooks", "on_checkpoint"})
+    PARTS: ClassVar[frozenset[str]] = frozenset(
+        {"model", "cms", "public", "hooks", "on_checkpoint"}
+    )
     """What a test may put in the place of the real part."""
 
     site: Site
@@ -60,6 +62,7 @@ class Bench:
     folder: Path
     model: LanguageModel
     cms: CMS | None = None
+    public: PublicPages | None = None
     hooks: tuple[SiteHook, ...] | None = None
     on_checkpoint: Callable[[str], None] | None = None
     changes: dict[str, Any] = field(default_factory=dict)
@@ -79,6 +82,7 @@ class Bench:
             model=self.model,
             folder=self.folder,
             cms=self.cms,
+            public=self.public,
             hooks=self.hooks,
             on_checkpoint=self.on_checkpoint,
         )

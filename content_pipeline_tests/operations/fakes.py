@@ -243,15 +243,20 @@ class ScriptedModel:
     """
 
     look_up_by_attempt: bool = False
+    look_up_by_id: bool = False
     sent: list[GenerationRequest] = field(default_factory=list)
     on_send: deque[Callable[[GenerationRequest], RawResponse]] = field(default_factory=deque)
     on_look: deque[GenerationLookUp] = field(default_factory=deque)
     looks: int = 0
+    cancelled: list[str] = field(default_factory=list)
+    is_closed: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def capabilities(self) -> LanguageModelCapabilities:
-        return LanguageModelCapabilities(look_up_by_attempt=self.look_up_by_attempt)
+        return LanguageModelCapabilities(
+            look_up_by_attempt=self.look_up_by_attempt, look_up_by_id=self.look_up_by_id
+        )
 
     def send(self, request: GenerationRequest) -> RawResponse:
         with self.lock:
@@ -270,11 +275,17 @@ class ScriptedModel:
             failure=None,
         )
 
-    def look_up(self, attempt_id: str) -> GenerationLookUp:
+    def look_up(self, attempt_id: str, kept_as: str | None = None) -> GenerationLookUp:
         self.looks += 1
         if self.on_look:
             return self.on_look.popleft()
         return GenerationLookUp(verdict=Verdict.ABSENT)
+
+    def cancel(self, kept_as: str) -> None:
+        self.cancelled.append(kept_as)
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def article_answer(request: GenerationRequest) -> RawResponse:

@@ -19,10 +19,10 @@ from content_pipeline import site_files
 from content_pipeline.adapters.cms.folder import FolderCMS
 from content_pipeline.adapters.hooks.index_page import IndexPage
 from content_pipeline.adapters.hooks.sitemap import SitemapFile
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import provider_profile
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.ports import LanguageModel, SiteHook
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
@@ -100,10 +100,10 @@ def clock() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the adapters' clock in tests
 
 
-def real_model(base_url: str) -> OpenAIChat:
-    """The real client of a sandbox provider. Close it."""
+def real_model(base_url: str, **more: Any) -> OpenAIModel:
+    """The real client of a sandbox provider; ``more``: its ``api`` and ``background``. Close it."""
     profile = provider_profile("sandbox")
-    return OpenAIChat(profile=profile, api_key="key", base_url=base_url, now=clock)
+    return OpenAIModel(profile=profile, api_key="key", base_url=base_url, now=clock, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +115,7 @@ class Parts:
     model: LanguageModel
     folder: Path
     cms: CMS | None = None
+    public: PublicPages | None = None
     hooks: tuple[SiteHook, ...] | None = None
     on_checkpoint: Callable[[str], None] | None = None
     day_usd: Decimal | None = None
@@ -138,11 +139,12 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         generation_version=parts.site.generation_version,
         ledger=parts.ledger,
         model=parts.model,
-        embeddings=parts.model.embeddings if isinstance(parts.model, OpenAIChat) else None,
+        embeddings=parts.model.embeddings if isinstance(parts.model, OpenAIModel) else None,
         prices=GenaiPrices(provider="openai", now=clock),
         model_route=f"scripted:{settings.site}",
         cms=cms,
         cms_route=f"folder:{settings.site}",
+        public=parts.public,
         hooks=hooks if parts.hooks is None else parts.hooks,
         worker=worker or f"worker-{next(_numbers)}",
         run_id=None,

@@ -26,7 +26,7 @@ PATIENCE_S = 10
 def ready_to_call(bench: Bench, topic: str) -> tuple[SiteRuntime, Claim, PageJob]:
     """A worker of its own that has claimed a page and reserved its money."""
     runtime = bench.worker()
-    claim = bench.claim(runtime, topic)
+    claim = bench.claim(runtime, topic, lease_s=120)  # another worker stands still meanwhile
     with bench.ledger.begin() as connection:
         job = jobs.load(connection, claim.page_job_id)
     return runtime, claim, reserve(runtime, job, claim.lease)

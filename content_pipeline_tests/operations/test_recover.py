@@ -130,7 +130,7 @@ def test_a_provider_that_cannot_be_asked_is_asked_again(make_bench: MakeBench) -
     bench.submit()
     for _ in range(3):
         assert bench.step().state is S.GENERATION_UNCERTAIN
-    assert "stored completion" in (bench.report().failure_message or "") or (
+    assert "stored answer" in (bench.report().failure_message or "") or (
         bench.report().failure_class is FailureClass.TRANSIENT
     )
     no_answer_can_come_any_more(bench)

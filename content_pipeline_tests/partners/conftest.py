@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.sandbox.client import SandboxClient
 from content_pipeline_tests.adapters.llm.samples import chat
 from content_pipeline_tests.partners import aimock as aimock_server
@@ -20,7 +20,7 @@ from content_pipeline_tests.partners.aimock import Aimock
 from content_pipeline_tests.partners.gateway import Gateway
 from content_pipeline_tests.partners.llmock import Llmock
 
-MakeModel = Callable[..., OpenAIChat]
+MakeModel = Callable[..., OpenAIModel]
 
 CONTEXT_TOKENS = 100_000
 """What llmock's model can hold."""
@@ -89,9 +89,9 @@ def gateway(running_gateway: Gateway, provider: SandboxClient) -> Gateway:
 @pytest.fixture
 def make_model() -> Iterator[MakeModel]:
     """Real clients, closed after the test."""
-    made: list[OpenAIChat] = []
+    made: list[OpenAIModel] = []
 
-    def make(base_url: str, **changes: Any) -> OpenAIChat:
+    def make(base_url: str, **changes: Any) -> OpenAIModel:
         model = chat(base_url, **changes)
         made.append(model)
         return model

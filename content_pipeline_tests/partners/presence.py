@@ -23,12 +23,14 @@ class Partner(StrEnum):
     LLMOCK = "llmock"
     AIMOCK = "aimock"
     MITMPROXY = "mitmproxy"
+    HUGO = "hugo"
 
 
 PROGRAMS = {
     Partner.LLMOCK: "llmock",
     Partner.AIMOCK: "aimock",
     Partner.MITMPROXY: "mitmdump",
+    Partner.HUGO: "hugo",
 }
 
 

@@ -65,9 +65,11 @@ def test_lost_answers_and_killed_publishers_leave_one_page_per_key_and_no_edit_o
     }
 
 
+@pytest.mark.parametrize("guarded", [False, True], ids=["alone", "with our plugin"])
 def test_writes_that_take_effect_after_their_sender_gave_up_leave_one_page_per_key(
-    order: Order,
+    order: Order, guarded: bool
 ) -> None:
+    order.server.install_guard(wanted=guarded)
     order = replace(order, rows=rows_with_faults((LATE,), PAGES))
     fault_rounds.publish_into_a_locked_table(fork_server(), order)
     assert fault_rounds.counts(order) == [perfect(LATE)]

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,9 +171,13 @@ class WordPressServer:
         log = self.folder / "requests.log"
         return log.read_text(errors="replace").splitlines() if log.exists() else []
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Nothing can be written to the table of pages meanwhile, and everything be read."""
+        return self.holding("LOCK TABLES wp_posts READ")
+
+    @contextmanager
+    def holding(self, statement: str) -> Iterator[None]:
+        """A session of the database holds what ``statement`` takes, meanwhile."""
         command = [self.programs.mariadb, "--no-defaults", "-uroot", "-S", self._socket]
         command += ["--unbuffered", "--batch", "--skip-column-names", "wordpress"]
         session = subprocess.Popen(
@@ -182,9 +186,10 @@ class WordPressServer:
         assert session.stdin is not None
         assert session.stdout is not None
         try:
-            session.stdin.write("LOCK TABLES wp_posts READ; SELECT 'locked';\n")
+            session.stdin.write(f"{statement}; SELECT 'held';\n")
             session.stdin.flush()
-            assert session.stdout.readline().strip() == "locked"
+            while session.stdout.readline().strip() != "held":
+                assert session.poll() is None, f"{statement} was refused"
             yield
         finally:
             session.stdin.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import openai
 from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
 
 from content_pipeline.core.article import SCHEMA_NAME, article_schema
 from content_pipeline.core.prompts import SYSTEM_PROMPT, render_prompt
@@ -120,3 +121,26 @@ def wait_until(holds: Callable[[], bool], within_s: float = 15.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it never came to hold"
         time.sleep(0.01)
+
+
+def response_body_of(facts: Mapping[str, str] = SWITZERLAND, **more: Any) -> dict[str, Any]:
+    """A request for a response as the pipeline sends it; ``more`` replaces or adds parameters."""
+    described = {
+        "type": "json_schema",
+        "name": SCHEMA_NAME,
+        "strict": True,
+        "schema": article_schema(),
+    }
+    body = {
+        "model": "gpt-4.1-mini",
+        "instructions": SYSTEM_PROMPT,
+        "input": [{"role": "user", "content": prompt_for(facts)}],
+        "text": {"format": described},
+        "metadata": {"attempt_id": "attempt-1", "page_job_id": "page-job-1"},
+    }
+    return body | more
+
+
+def respond(sdk: openai.OpenAI, **more: Any) -> Response:
+    response: Response = sdk.responses.create(**response_body_of(**more))
+    return response

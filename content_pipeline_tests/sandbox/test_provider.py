@@ -135,7 +135,6 @@ def test_without_a_key_nothing_is_answered(
     "line",
     [
         "GET / HTTP/1.1",
-        "POST /v1/responses HTTP/1.1",
         "POST /chat/completions HTTP/1.1",
         "PUT /v1/chat/completions HTTP/1.1",
         "GET /v1/chat/completions/x/y HTTP/1.1",

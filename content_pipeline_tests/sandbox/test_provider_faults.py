@@ -54,6 +54,7 @@ RAISING: list[tuple[str, dict[str, Any], Callable[[openai.OpenAI], Any], type[Ex
     ("status", {"status": 401}, call, openai.AuthenticationError, 0),
     ("status", {"status": 402}, call, openai.APIStatusError, 0),
     ("status", {"status": 500, "billed": True}, call, openai.InternalServerError, 1),
+    ("failed", {"status": 500}, call, openai.InternalServerError, 0),
     ("drop_before", {}, call, openai.APIConnectionError, 0),
     ("drop_after", {}, call, openai.APIConnectionError, 1),
     ("hang", {"seconds": 0.05}, call, openai.APIConnectionError, 1),

@@ -3,7 +3,7 @@ import statistics
 import pytest
 from pydantic import ValidationError
 
-from content_pipeline.core.site import SandboxSettings
+from content_pipeline.core.generation_settings import SandboxSettings
 from content_pipeline.sandbox.settings import LATENCY_CAP_S, ProviderSettings, latency_s
 
 KEYS = [f"attempt-{number}" for number in range(2000)]

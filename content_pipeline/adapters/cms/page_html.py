@@ -59,7 +59,7 @@ def render_page(document: Document) -> bytes:
         mark=format_marker(document.marker),
         home="../" * levels + "index.html",
         document=document,
-        json_ld=_script_json(document.json_ld),
+        json_ld=script_json(document.json_ld),
     )
 
 
@@ -92,7 +92,8 @@ def _rendered(template: str, *, language: str, **values: Any) -> bytes:
     return text.encode()
 
 
-def _script_json(value: Mapping[str, Any]) -> str:
+def script_json(value: Mapping[str, Any]) -> str:
+    """``value`` as JSON that may stand in a script element."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True).translate(_JSON_IN_SCRIPT)
 
 

@@ -72,6 +72,7 @@ class WordPressCMS:
         """What the site offers, by its last answer; it is asked once when there was none yet."""
         if self._rest.guarded is None:
             # The weaker protocol is right for a site that does not answer.
+            self._rest.guarded = False
             with suppress(CallFailed):
                 self._rest.index()
         guarded = self._rest.guarded is True

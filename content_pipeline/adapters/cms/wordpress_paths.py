@@ -4,21 +4,18 @@ What belongs here: the rule of what can be a slug, and finding the parent of a p
 never created: whoever owns that address decides what stands there.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from content_pipeline.adapters.cms.wordpress_pages import Json, PageForm, status_of
 from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 from content_pipeline.core.cms import RemoteStatus
+from content_pipeline.core.cms_settings import WORDPRESS_SLUG
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 
 TOP = 0
 """The parent of a page at the top of the site."""
-
-_SLUG = re.compile(r"[a-z0-9]+(?:[_-]+[a-z0-9]+)*")
-"""What WordPress keeps as it is; anything else it rewrites without a word, so it is refused."""
 
 _LONGEST_SLUG = 200
 """Of the database's column; WordPress cuts there."""
@@ -31,12 +28,12 @@ def slugs_of(path: str) -> tuple[str, ...]:
     """
     slugs = tuple(path[1:-1].split("/"))
     whole = len(path) > 2 and path.startswith("/") and path.endswith("/")
-    if not whole or not all(_SLUG.fullmatch(slug) and len(slug) <= _LONGEST_SLUG for slug in slugs):
+    if not whole or not all(map(_is_kept, slugs)):
         raise _refused(
             FailureClass.INVALID_INPUT,
             f"the path {path[:80]!a} cannot stand in WordPress as it is: between single slashes it "
-            f"may hold lower-case letters, digits, - and _ (at most {_LONGEST_SLUG}); correct it "
-            "in the table",
+            f"may hold lower-case letters, digits, _ and single - (at most {_LONGEST_SLUG}), and "
+            "be no mere number and no word of a feed; correct it in the table",
         )
     return slugs
 
@@ -89,6 +86,10 @@ class ParentPages:
 
     def _stands_at(self, page: Json, path: str) -> bool:
         return status_of(page) is not RemoteStatus.TRASHED and self._form.path(page) == path
+
+
+def _is_kept(slug: str) -> bool:
+    return len(slug) <= _LONGEST_SLUG and WORDPRESS_SLUG.fullmatch(slug) is not None
 
 
 def _lowest_id(pages: Sequence[Json]) -> int:

@@ -1,7 +1,7 @@
 """The paid call for a vector: ``core.ports.EmbeddingModel`` with the openai SDK.
 
 What belongs here: building one request, making it once, and reading its answer. The client, with
-the SDK's own retries off, is the account's, see ``openai_chat``. Whether a vector is the one that
+the SDK's own retries off, is the account's, see ``client``. Whether a vector is the one that
 was expected is not asked here.
 """
 
@@ -19,12 +19,12 @@ from content_pipeline.adapters.llm.classify import classify
 from content_pipeline.adapters.llm.headers import kept_headers, safe_token
 from content_pipeline.adapters.llm.http import call_timeout
 from content_pipeline.adapters.llm.reading import (
-    Unusable,
     document_of,
     failure_of,
     reported_error,
     request_id_of,
 )
+from content_pipeline.adapters.llm.unusable import Unusable
 from content_pipeline.adapters.llm.usage import reported_embedding_usage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass

@@ -25,6 +25,8 @@ class ErrorEnvelope:
     """Azure's ``innererror.code``, which names the policy."""
     too_large: bool
     """This single request exceeds the account's limit: it would never succeed."""
+    out_of_quota: bool
+    """The text says that the account is empty; a failed response has no code of its own for it."""
     moderated: bool
     """The object carries a moderation verdict."""
 
@@ -79,5 +81,6 @@ def _from_object(error: Mapping[str, Any]) -> ErrorEnvelope:
         type=safe_token(error.get("type")),
         inner_code=safe_token(inner.get("code")) if isinstance(inner, Mapping) else None,
         too_large="request too large" in text,
+        out_of_quota="exceeded your current quota" in text,
         moderated=isinstance(metadata, Mapping) and not _MODERATION_KEYS.isdisjoint(metadata),
     )

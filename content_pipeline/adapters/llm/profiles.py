@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.core.generation_settings import WITH_RESPONSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class ProviderProfile:
     priority tier at twice the price that was reserved."""
     price_provider: str | None = None
     """Its name in the price list; None: no public prices, so a site must state its own."""
+
+    @property
+    def responses(self) -> bool:
+        """It keeps responses, background ones too, and hands them out by id."""
+        return self.name in WITH_RESPONSES
 
 
 PROFILES: Mapping[str, ProviderProfile] = MappingProxyType(

@@ -1,8 +1,8 @@
 """What a stored 2xx answer turned out to be: a usable text, or a failure that was perhaps paid.
 
-What belongs here: the order of the questions asked of a chat completion. HTTP 200 is not success:
-gateways answer it with pages, error objects, ``null`` and half a body. Whether the text is an
-article is not asked here.
+What belongs here: what is asked of every body, whichever API it comes from; its text is read in
+``chat_reading`` and ``responses_reading``. HTTP 200 is not success: gateways answer it with pages,
+error objects, ``null`` and half a body. Whether the text is an article is not asked here.
 """
 
 from collections.abc import Mapping
@@ -10,25 +10,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from content_pipeline.adapters.llm.chat_reading import completion_finish, completion_text
 from content_pipeline.adapters.llm.envelope import envelope_in, parse_json
 from content_pipeline.adapters.llm.headers import request_id, safe_token
 from content_pipeline.adapters.llm.profiles import ProviderProfile
 from content_pipeline.adapters.llm.refusals import classify_error_object
+from content_pipeline.adapters.llm.responses_reading import (
+    is_response,
+    kept_as,
+    response_finish,
+    response_text,
+)
+from content_pipeline.adapters.llm.unusable import Unusable
 from content_pipeline.adapters.llm.usage import reported_usage
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import RawResponse, Reading
-
-CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens"})
-TOOL_REASONS = frozenset({"tool_calls", "function_call"})
-
-
-class Unusable(Exception):
-    """The answer holds nothing usable; never leaves a reader."""
-
-    def __init__(self, failure_class: FailureClass, words: str) -> None:
-        super().__init__(words)
-        self.failure_class = failure_class
-        self.words = words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +44,7 @@ class Reader:
             document = document_of(raw)
             failure = reported_error(document, raw, service=self.service, now=now)
             if failure is None:
-                text = _text(_choice(document), finish_null_ok=self.profile.finish_reason_null_ok)
+                text = self._text(document)
         except Unusable as unusable:
             failure = failure_of(unusable, document, raw, service=self.service)
         return Reading(
@@ -59,7 +55,13 @@ class Reader:
             request_id=request_id_of(document, raw),
             finish_reason=_finish_reason(document),
             failure=failure,
+            kept_as=kept_as(document),
         )
+
+    def _text(self, document: Mapping[str, Any]) -> str:
+        if is_response(document):
+            return response_text(document)
+        return completion_text(document, finish_null_ok=self.profile.finish_reason_null_ok)
 
 
 def reported_error(
@@ -71,8 +73,15 @@ def reported_error(
         raise Unusable(FailureClass.UNCERTAIN, "the body reports an error of unknown form")
     if envelope is None:
         return None
+    has_failed = is_response(document) and document.get("status") == "failed"
     return classify_error_object(
-        envelope, status=raw.status, headers=raw.headers, service=service, now=now
+        envelope,
+        status=raw.status,
+        headers=raw.headers,
+        service=service,
+        now=now,
+        # A response that the provider itself calls failed has an outcome, whatever the code.
+        unknown=FailureClass.TRANSIENT if has_failed else FailureClass.UNCERTAIN,
     )
 
 
@@ -94,10 +103,7 @@ def request_id_of(document: Mapping[str, Any], raw: RawResponse) -> str | None:
 
 
 def _finish_reason(document: Mapping[str, Any]) -> str | None:
-    try:
-        return safe_token(_choice(document).get("finish_reason"))
-    except Unusable:
-        return None
+    return response_finish(document) if is_response(document) else completion_finish(document)
 
 
 def document_of(raw: RawResponse) -> Mapping[str, Any]:
@@ -127,71 +133,3 @@ def _unparsed(raw: RawResponse) -> str:
     else:
         looks = "is not JSON"
     return f"the body {looks} ({len(raw.body)} bytes); the completion may exist and be billed"
-
-
-def _choice(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = document.get("choices")
-    if not isinstance(choices, list) or not choices:
-        raise Unusable(
-            FailureClass.UNCERTAIN,
-            "the body has no choices, so it is no completion; one may exist and be billed",
-        )
-    if len(choices) > 1:
-        raise Unusable(FailureClass.BAD_OUTPUT, f"{len(choices)} choices where one was asked for")
-    choice = choices[0]
-    if not isinstance(choice, Mapping) or not isinstance(choice.get("message"), Mapping):
-        raise Unusable(
-            FailureClass.UNCERTAIN,
-            "its only choice holds no message; a completion may exist and be billed",
-        )
-    return choice
-
-
-def _text(choice: Mapping[str, Any], *, finish_null_ok: bool) -> str:
-    """The text of a completed answer. The reason of the end is asked before the content is."""
-    message = choice["message"]
-    _check_declined(choice, message)
-    _check_finish(choice, message, finish_null_ok=finish_null_ok)
-    content = message.get("content")
-    if not isinstance(content, str) or not content.strip():
-        reasoned = message.get("reasoning_content") or message.get("reasoning")
-        what = "only reasoning and no text" if reasoned else "no text"
-        raise Unusable(FailureClass.BAD_OUTPUT, f"the answer holds {what}")
-    try:
-        content.encode()
-    except UnicodeEncodeError:
-        raise Unusable(FailureClass.BAD_OUTPUT, "the text is not valid Unicode") from None
-    return content
-
-
-def _check_declined(choice: Mapping[str, Any], message: Mapping[str, Any]) -> None:
-    if choice.get("finish_reason") == "content_filter":
-        raise Unusable(
-            FailureClass.POLICY, "the content filter stopped the answer; a person must decide"
-        )
-    if message.get("refusal"):
-        raise Unusable(FailureClass.POLICY, "the model refuses the subject; a person must decide")
-
-
-def _check_finish(
-    choice: Mapping[str, Any], message: Mapping[str, Any], *, finish_null_ok: bool
-) -> None:
-    reason = choice.get("finish_reason")
-    if reason is not None and not isinstance(reason, str):
-        raise Unusable(FailureClass.BAD_OUTPUT, "the finish reason is not a text")
-    if reason in CUT_REASONS:
-        raise Unusable(
-            FailureClass.BAD_OUTPUT,
-            "the answer was cut at the token limit; raise max_output_tokens or ask for less",
-        )
-    if message.get("tool_calls") or message.get("function_call") or reason in TOOL_REASONS:
-        raise Unusable(FailureClass.BAD_OUTPUT, "the model called a tool, none was offered")
-    if reason is None and not finish_null_ok:
-        raise Unusable(
-            FailureClass.BAD_OUTPUT,
-            "no finish reason, so the answer may be incomplete; if this server never sends one, "
-            "use a provider profile that allows it",
-        )
-    if reason not in (None, "stop"):
-        name = safe_token(reason) or "without a name"
-        raise Unusable(FailureClass.BAD_OUTPUT, f"unexpected finish reason {name}")

@@ -63,6 +63,7 @@ CODES: tuple[tuple[FailureClass, frozenset[str]], ...] = (
         frozenset(
             {
                 "context_length_exceeded",
+                "data_residency_mismatch",
                 "deploymentnotfound",
                 "exceed_context_size_error",
                 "invalid_json_schema",
@@ -156,17 +157,18 @@ def classify_error_object(
     headers: Mapping[str, str],
     service: str,
     now: datetime,
+    unknown: FailureClass = FailureClass.UNCERTAIN,
 ) -> Failure:
     """The failure in an error object that came without an HTTP error: inside a 200 or a stream.
 
     Only a code we know decides, or a code that is itself an HTTP status (OpenRouter); without
-    one the call may have been completed and billed.
+    one it is ``unknown``: as a rule the call may have been completed and billed.
     """
     failure_class = _class_of_names(envelope)
     if failure_class is None and envelope.code is not None and envelope.code.isdecimal():
         failure_class = STATUSES.get(int(envelope.code))
     return describe(
-        failure_class or FailureClass.UNCERTAIN,
+        failure_class or unknown,
         envelope,
         status=status,
         headers=headers,
@@ -221,8 +223,10 @@ def _class_of(status: int, envelope: ErrorEnvelope | None) -> FailureClass:
 def _class_of_names(envelope: ErrorEnvelope) -> FailureClass | None:
     for failure_class, codes in CODES:
         if envelope.names & codes:
-            too_large = failure_class is FailureClass.THROTTLED and envelope.too_large
-            return FailureClass.REQUEST if too_large else failure_class
+            throttled = failure_class is FailureClass.THROTTLED
+            if throttled and envelope.out_of_quota:
+                return FailureClass.QUOTA
+            return FailureClass.REQUEST if throttled and envelope.too_large else failure_class
     if any(name.endswith(POLICY_SUFFIX) for name in envelope.names):
         return FailureClass.POLICY
     return None

@@ -1,7 +1,7 @@
-"""What a listing of stored completions says about one attempt.
+"""What a provider's store says about one call: a listing by attempt, or a response by its id.
 
-What belongs here: judging a parsed listing. Only an empty list that was asked for by our attempt
-id proves absence: a server that ignores the filter lists other people's answers.
+What belongs here: judging what came back from a look-up. Only an empty list that was asked for by
+our attempt id proves absence: a server that ignores the filter lists other people's answers.
 """
 
 import json
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from content_pipeline.adapters.llm.envelope import parse_json
+from content_pipeline.adapters.llm.responses_reading import AT_WORK
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import GenerationLookUp, RawResponse, Verdict
 
@@ -34,6 +35,20 @@ def judge_listing(body: bytes, attempt_id: str, *, service: str) -> GenerationLo
             "and its listing proves nothing"
         )
     return GenerationLookUp(verdict=Verdict.ABSENT)
+
+
+def judge_response(raw: RawResponse, kept_as: str, *, service: str) -> GenerationLookUp:
+    """Present or unknown, from the ``raw`` 200 that was asked for by the id ``kept_as``."""
+    try:
+        document = parse_json(raw.body)
+    except ValueError:
+        document = None
+    if not isinstance(document, Mapping) or document.get("id") != kept_as:
+        return unknown(f"{service}: what it hands out by a response's id is not that response")
+    status = document.get("status")
+    if isinstance(status, str) and status in AT_WORK:
+        return unknown(f"{service}: the response is {status}; it is asked for again")
+    return GenerationLookUp(verdict=Verdict.PRESENT, raw=raw)
 
 
 def unknown(message: str) -> GenerationLookUp:

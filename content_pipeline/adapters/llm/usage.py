@@ -5,13 +5,26 @@ What belongs here: the checks that keep a wrong report from becoming a cost of z
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from content_pipeline.adapters.llm.headers import safe_token
 from content_pipeline.core.money import Usage
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What one API calls the two counts; their details are named after them."""
+
+    sent: str
+    received: str
+
+
+_CHAT = _Names("prompt_tokens", "completion_tokens")
+_RESPONSES = _Names("input_tokens", "output_tokens")
+
+
 def reported_usage(document: Mapping[str, object]) -> Usage | None:
-    """The usage in a completion's ``document``; None makes the caller book the worst case.
+    """The usage in the ``document`` of a completion or response; None: book the worst case.
 
     None for missing, negative or non-integer counts and for a call without a single token in or
     out: a gateway that fills in zeros would otherwise make a paid call free.
@@ -19,17 +32,18 @@ def reported_usage(document: Mapping[str, object]) -> Usage | None:
     usage = document.get("usage")
     if not isinstance(usage, Mapping):
         return None
-    sent = _count(usage.get("prompt_tokens"))
-    received = _count(usage.get("completion_tokens"))
+    names = _RESPONSES if document.get("object") == "response" else _CHAT
+    sent = _count(usage.get(names.sent))
+    received = _count(usage.get(names.received))
     if not sent or not received:
         return None
     try:
         return Usage(
             input_tokens=sent,
             output_tokens=_all_output(sent, received, usage),
-            cached_tokens=_detail(usage, "prompt_tokens_details", "cached_tokens"),
-            cache_write_tokens=_detail(usage, "prompt_tokens_details", "cache_write_tokens"),
-            reasoning_tokens=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
+            cached_tokens=_detail(usage, f"{names.sent}_details", "cached_tokens"),
+            cache_write_tokens=_detail(usage, f"{names.sent}_details", "cache_write_tokens"),
+            reasoning_tokens=_detail(usage, f"{names.received}_details", "reasoning_tokens"),
             service_tier=safe_token(document.get("service_tier")),
         )
     except ValueError:

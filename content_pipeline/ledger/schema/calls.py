@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.throttling import START
 from content_pipeline.ledger.schema.vocabulary import (
     AnswerSource,
@@ -107,9 +108,11 @@ attempts = Table(
     Column("answer_by", Time),
     Column("finished_at", Time),
     Column("latency_s", Float),
+    Column("api", Text),
     UniqueConstraint("page_job_id", "kind", "number"),
     CheckConstraint(one_of("kind", AttemptKind), name="kind"),
     CheckConstraint(one_of("state", AttemptState), name="state"),
+    CheckConstraint(f"api IS NULL OR {one_of('api', GenerationAPI)}", name="api"),
     CheckConstraint(
         f"failure_class IS NULL OR {one_of('failure_class', FailureClass)}", name="failure_class"
     ),

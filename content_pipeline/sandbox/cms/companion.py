@@ -20,6 +20,15 @@ def refuse_known_key(store: Store, key: str, busy: Set[str]) -> None:
             raise RestError(409, "cp_exists", "key exists", {"existing_id": page.id})
 
 
+def refuse_mistyped(meta: object) -> None:
+    """Raise RestError for a field of ours that is not a text; WordPress does not convert it."""
+    for name in META_KEYS:
+        if isinstance(meta, dict) and not isinstance(meta.get(name, ""), str):
+            place = f"meta.{name}"
+            message = f"{place} is not of type string."
+            raise RestError(400, "rest_invalid_type", message, additional_data=[{"param": place}])
+
+
 def refuse_changed(page: Page, headers: Mapping[str, str]) -> None:
     """Raise RestError when the page is not what the caller names in If-Match."""
     wanted = headers.get("if-match")

@@ -7,12 +7,12 @@ later; what happens in between is the caller's.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from content_pipeline.sandbox.cms.accounts import Account, account_document
-from content_pipeline.sandbox.cms.companion import refuse_changed, refuse_known_key
+from content_pipeline.sandbox.cms.companion import refuse_changed, refuse_known_key, refuse_mistyped
 from content_pipeline.sandbox.cms.documents import narrowed, page_document, revision_document
 from content_pipeline.sandbox.cms.pages import META_KEYS, Page
 from content_pipeline.sandbox.cms.queries import (
@@ -91,15 +91,16 @@ def _me(ask: Asked) -> Reply:
 def _list(site: Site, ask: Asked) -> Reply:
     query = checked_query(ask.given, ask.who, companion=site.settings.companion)
     pages = site.store.listed(site.settings.listing_lag_s, query.wanted)
-    readable = [
-        page
-        for page in selected(pages, query)
+    found = selected(pages, query)
+    shown, total_pages = page_of(found, query)
+    fields = _fields(ask.given)
+    documents = [
+        narrowed(_document(site, page, ask, query.context), fields)
+        for page in shown
+        # Only the companion's look-up finds what the asker may not see; the totals still count it.
         if page.is_public or (ask.who and ask.who.edits_pages)
     ]
-    shown, total_pages = page_of(readable, query)
-    fields = _fields(ask.given)
-    documents = [narrowed(_document(site, page, ask, query.context), fields) for page in shown]
-    return rest_reply(documents, headers=_totals(ask, len(readable), query.page, total_pages))
+    return rest_reply(documents, headers=_totals(ask, len(found), query.page, total_pages))
 
 
 def _read(site: Site, ask: Asked) -> Reply:
@@ -202,6 +203,10 @@ def prepare(site: Site, ask: Asked, *, filtered: bool) -> Prepared:
         return _prepare_removal(site, ask)
     body = body_fields(ask.request)
     fields = checked_fields(body)
+    if site.settings.companion:
+        refuse_mistyped(body.get("meta"))
+    else:
+        fields = replace(fields, meta=None)
     if ask.operation == "create" and body.get("id"):
         raise RestError(400, "rest_post_exists", "Cannot create existing post.")
     old = None if ask.operation == "create" else _page(site, ask)

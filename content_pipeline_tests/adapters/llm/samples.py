@@ -1,13 +1,14 @@
 """A request, a completion and a client, each with one detail to change."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.profiles import provider_profile
 from content_pipeline.core.article import SCHEMA_NAME, article_schema
+from content_pipeline.core.generation_settings import GenerationAPI
 from content_pipeline.core.ports import GenerationRequest, RawResponse
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -38,9 +39,14 @@ def request(**changes: Any) -> GenerationRequest:
     return GenerationRequest(**{**fields, **changes})
 
 
-def chat(base_url: str, *, profile: str = "openai", **changes: Any) -> OpenAIChat:
+def chat(base_url: str, *, profile: str = "openai", **changes: Any) -> OpenAIModel:
     arguments = {"api_key": KEY, "now": now, "base_url": base_url, **changes}
-    return OpenAIChat(profile=provider_profile(profile), **arguments)
+    return OpenAIModel(profile=provider_profile(profile), **arguments)
+
+
+def responses(base_url: str, **changes: Any) -> OpenAIModel:
+    """The same client, over the Responses API and in the background unless said otherwise."""
+    return chat(base_url, **{"api": GenerationAPI.RESPONSES, "background": True, **changes})
 
 
 def completion(
@@ -64,6 +70,42 @@ def completion(
         "service_tier": "default",
     }
     return {**document, **changes}
+
+
+def response(
+    *, parts: Sequence[object] | None = None, status: str = "completed", **changes: Any
+) -> dict[str, Any]:
+    """A response as OpenAI sends it; ``parts``: the content of its message."""
+    content = [{"type": "output_text", "text": TEXT, "annotations": []}] if parts is None else parts
+    document = {
+        "id": "resp_0001",
+        "object": "response",
+        "created_at": 1796000000,
+        "status": status,
+        "background": True,
+        "error": None,
+        "incomplete_details": None,
+        "model": "gpt-5.2-2025-12-11",
+        "output": [
+            {"id": "rs_1", "type": "reasoning", "summary": []},
+            {"id": "msg_1", "type": "message", "role": "assistant", "content": content},
+        ],
+        "usage": {
+            "input_tokens": 900,
+            "input_tokens_details": {"cached_tokens": 800, "cache_write_tokens": 40},
+            "output_tokens": 300,
+            "output_tokens_details": {"reasoning_tokens": 100},
+            "total_tokens": 1200,
+        },
+        "service_tier": "default",
+        "metadata": {"attempt_id": "att-0001"},
+    }
+    return {**document, **changes}
+
+
+def accepted(status: str = "queued", **changes: Any) -> dict[str, Any]:
+    """A background response that is not complete."""
+    return response(status=status, output=[], usage=None, **changes)
 
 
 def raw(body: bytes | object, headers: Mapping[str, str] | None = None) -> RawResponse:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from content_pipeline.adapters.llm.openai_chat import OpenAIChat
+from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import EmbeddingRequest, RawResponse, Reading
@@ -62,7 +62,7 @@ def sent_to(behaviour: loopback.Behaviour, **changes: Any) -> tuple[RawResponse,
             model.close()
 
 
-def failure_of(model: OpenAIChat, **changes: Any) -> Failure:
+def failure_of(model: OpenAIModel, **changes: Any) -> Failure:
     try:
         with pytest.raises(CallFailed) as caught:
             model.embeddings.send(request(**changes))

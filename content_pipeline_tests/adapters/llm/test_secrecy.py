@@ -13,9 +13,11 @@ from content_pipeline_tests.adapters.llm.samples import (
     KEY,
     PROMPT,
     TEXT,
+    accepted,
     chat,
     completion,
     request,
+    responses,
 )
 
 CANARIES = (KEY, PROMPT, "canary")
@@ -65,6 +67,29 @@ def test_a_failed_call_shows_no_secret(behaviour: loopback.Behaviour, log: io.St
     assert error.__context__ is None
     everything = f"{error} {error!r} {error.failure!r} {shown} {log.getvalue()}"
     assert [canary for canary in CANARIES if canary in everything] == []
+
+
+@pytest.mark.parametrize("behaviour", FAULTS)
+def test_a_failed_question_about_a_response_shows_no_secret(
+    behaviour: loopback.Behaviour, log: io.StringIO
+) -> None:
+    with loopback.serving(behaviour) as server:
+        model = responses(server.base_url)
+        found = model.look_up("att-0001", "resp_1")
+        model.cancel("resp_1")
+        model.close()
+    everything = f"{found!r} {log.getvalue()}"
+    assert [canary for canary in CANARIES if canary in everything] == []
+
+
+def test_a_failed_response_shows_nothing_of_what_the_provider_wrote() -> None:
+    error = {"code": "server_error", "message": f"{PROMPT} {KEY}"}
+    with loopback.serving(loopback.answer(200, accepted("failed", error=error))) as server:
+        model = responses(server.base_url)
+        reading = model.read(model.send(request()))
+        model.close()
+    assert reading.failure is not None
+    assert [canary for canary in CANARIES if canary in repr(reading)] == []
 
 
 def test_a_header_that_quotes_the_key_is_not_taken_for_an_id_or_a_time() -> None:

@@ -32,6 +32,39 @@ def test_all_counts_and_the_tier_that_served_are_read() -> None:
     )
 
 
+RESPONSE = {"input_tokens": 900, "output_tokens": 300, "total_tokens": 1200}
+
+
+def test_a_response_names_the_same_counts_otherwise() -> None:
+    report = {
+        **RESPONSE,
+        "input_tokens_details": {"cached_tokens": 800, "cache_write_tokens": 50},
+        "output_tokens_details": {"reasoning_tokens": 100},
+    }
+    document = {"object": "response", "usage": report, "service_tier": "priority"}
+    assert reported_usage(document) == Usage(
+        input_tokens=900,
+        output_tokens=300,
+        cached_tokens=800,
+        cache_write_tokens=50,
+        reasoning_tokens=100,
+        service_tier="priority",
+    )
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"object": "response", "usage": GOOD},
+        {"object": "chat.completion", "usage": RESPONSE},
+        {"object": "response", "usage": {**RESPONSE, "output_tokens": 0}},
+        {"object": "response", "usage": None},
+    ],
+)
+def test_counts_under_the_names_of_the_other_api_are_no_report(document: dict[str, Any]) -> None:
+    assert reported_usage(document) is None
+
+
 def test_details_may_be_missing() -> None:
     assert usage() == Usage(input_tokens=900, output_tokens=300)
     assert usage(prompt_tokens_details=None, completion_tokens_details="x") == usage()

@@ -37,10 +37,30 @@ def test_a_key_is_kept_found_in_every_status_and_counted_by(
     assert sandbox_cms.truth()["pages"]["k1"]["trashed"] == [page["id"]]
 
 
+@pytest.mark.parametrize("name", ["_cp_key", "_cp_rev", "_cp_hash"])
+def test_a_field_that_is_no_text_is_refused(site: WordPress, name: str) -> None:
+    answer = site.ask("POST", PAGES, {"title": "T", "meta": {name: 3}})
+    assert (answer.status, answer.code) == (400, "rest_invalid_type")
+    assert answer.json["additional_data"] == [{"param": f"meta.{name}"}]
+    assert site.found(status="any") == []
+
+
+def test_without_the_plugin_its_fields_are_not_even_stored(
+    sandbox_cms: CMSClient, site: WordPress
+) -> None:
+    sandbox_cms.set_settings(INSTANT_CMS)
+    assert [create(site).status for _ in range(2)] == [201, 201]
+    assert create(site, _cp_rev=3).json["meta"] == []
+    sandbox_cms.set_settings(INSTANT_CMS.model_copy(update={"companion": True}))
+    assert site.found(cp_key="k1") == []
+    assert sandbox_cms.truth()["pages"] == {}
+
+
 def test_nobody_finds_what_is_not_public(site: WordPress) -> None:
     page = create(site).json
     place = f"{PAGES}?cp_key=k1"
-    assert site.ask("GET", place, who=None).json == []
+    hidden = site.ask("GET", place, who=None)
+    assert (hidden.json, hidden.headers["x-wp-total"]) == ([], "1"), "the total gives it away"
     site.updated(page, status="publish")
     assert len(site.ask("GET", place, who=None).json) == 1
 

@@ -416,8 +416,8 @@ def test_a_wrong_password_lists_what_anybody_sees_and_no_error(
     assert "raw" not in wrong.json[0]["content"]
 
 
-def test_raw_texts_are_shown_in_the_context_edit_alone(wordpress: WordPress) -> None:
-    page = wordpress.created(title="A & B", content="<p>x</p>", status="publish")
+def test_raw_texts_are_shown_in_the_context_edit_alone(wordpress: WordPress, name: str) -> None:
+    page = wordpress.created(title="A & B", slug=name, content="<p>x</p>", status="publish")
     place = f"{PAGES}/{page['id']}"
     for answer in (wordpress.ask("GET", place), wordpress.ask("GET", place, who=None)):
         assert set(answer.json["title"]) == {"rendered"}
