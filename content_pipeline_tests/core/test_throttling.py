@@ -89,7 +89,7 @@ def test_random_rejections_cost_no_more_calls_than_they_reject(
 @pytest.mark.parametrize("at_once", [5, 16, 40])
 def test_a_hidden_limit_is_found_among_random_rejections(at_once: int, seed: int) -> None:
     both = Service(at_once=lambda _: at_once, random_share=lambda _: 0.09)
-    seen = simulate(both, seed=seed)
+    seen = simulate(both, seed=seed, until_s=120)
     assert seen.used_share >= USED
     assert seen.rejected_share < 0.09 + 0.04
 
@@ -199,14 +199,15 @@ def test_calls_that_are_rejected_as_often_as_fewer_were_are_made_again() -> None
     assert one_by_one(seen, twentieth * 10).limit > 20
 
 
-def test_of_a_service_that_rejects_most_calls_less_is_asked_each_time() -> None:
+def test_where_most_is_rejected_less_is_asked_until_even_one_call_is_rejected_as_often() -> None:
     limits = []
     known = CallLimit(limit=64)
     for _ in range(40):
         known = known.after(rejected(known.limit, 4) + went_well(known.limit))
         limits.append(known.limit)
-    assert limits[-1] < START
-    assert limits == sorted(limits, reverse=True)
+    least = limits.index(1)
+    assert limits[: least + 1] == sorted(limits[: least + 1], reverse=True)
+    assert limits[-1] > 1
 
 
 def test_the_last_call_is_never_taken() -> None:
