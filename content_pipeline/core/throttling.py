@@ -36,8 +36,9 @@ MOST_KNOWN = 10_000
 """No limit is learned above this: more than twice what a site may allow."""
 
 CLEAR = 5.0
-"""Logarithm of how much better a step must explain what was seen: two rejections in a row after
-twenty successes. By chance it is reached now and then; what is seen below then refutes it."""
+"""Logarithm of how much better a step must explain what was seen: with one call more, two are
+rejected in a row after twenty successes, or one after a hundred. Chance brings that about now and
+then; what is seen below the step then refutes it."""
 
 CERTAIN = 12.0
 """No step is believed more than this, however many were rejected: after an outage the calls above
