@@ -74,21 +74,24 @@ class WordPressCMSSettings(Settings):
         float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
     ] = 30
 
-    def why_unfit(self, *, sample_path: str, longest_hold_s: float) -> str | None:
+    def why_unfit(self, *, sample_path: str, longest_hold_s: float, in_turn: int) -> str | None:
         """Why a site cannot be published as its other settings say; None when it can.
 
-        ``sample_path``: a path of its pages, with every column filled.
+        ``sample_path``: a path of its pages, with every column filled. ``in_turn``: requests, of
+        other pages and its own, that a page waits for before it has an answer.
         """
         if not all(map(WORDPRESS_SLUG.fullmatch, sample_path.strip("/").split("/"))):
             return (
                 "WordPress keeps lower-case letters, digits, '_' and single '-' in an address and "
                 "changes everything else; correct topics.path"
             )
-        if self.deadline_s * WORDPRESS_CALLS >= longest_hold_s:
+        waits = WORDPRESS_CALLS * in_turn
+        if self.deadline_s * waits >= longest_hold_s:
             return (
-                f"a publish may wait {WORDPRESS_CALLS} times cms.deadline_s ({self.deadline_s:g} "
+                f"a publish may wait {waits} times cms.deadline_s ({self.deadline_s:g} "
                 f"s), so lane.longest_hold_s ({longest_hold_s:g} s) must be longer than that, or "
                 "a second worker takes the page over meanwhile"
+                + ("; or raise lane.cms_requests_at_once" if in_turn > 1 else "")
             )
         return None
 

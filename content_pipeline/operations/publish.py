@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.cms import Document, Marker, PageLookUp, RemotePage
+from content_pipeline.core.cms import Document, FindsOurs, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
@@ -22,7 +22,16 @@ from content_pipeline.core.publishing import (
 )
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, effects, jobs, publications, site_changes
+from content_pipeline.ledger import (
+    attempts,
+    drafts,
+    effects,
+    jobs,
+    publications,
+    resting,
+    retirement,
+    site_changes,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
@@ -32,6 +41,10 @@ from content_pipeline.operations.twins import remove_twins
 
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
+
+
+SETTLES_WITHIN_S = 1.0
+"""Beyond its own wait, for the look at an older write that may still arrive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +59,13 @@ class PublishTry:
 
 
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
-    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads."""
+    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
+
+    Nothing is written while an older draft of the page may yet arrive at the CMS.
+    """
+    waiting = _await_older_write(runtime, job, lease)
+    if waiting is not None:
+        return waiting
     with runtime.ledger.fenced(lease) as connection:
         document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
@@ -67,6 +86,20 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     return _look_and_write(this_try, job)
 
 
+def _await_older_write(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
+    """Put the job off until an older publish of its page is settled; None when nothing is open.
+
+    A CMS that refuses late writes needs no such wait.
+    """
+    if refuses_late_writes(runtime):
+        return None
+    with runtime.ledger.fenced(lease) as connection:
+        open_for_s = jobs.unsettled_publish_s(connection, job)
+        if open_for_s is None:
+            return None
+        return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
+
+
 def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> Document:
     """What the CMS is to hold for the job's revision: the same bytes whenever it is asked."""
     assert job.revision is not None
@@ -81,9 +114,11 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
     )
 
 
-def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
+def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool = False) -> PageJob:
     wanted = this_try.document.marker
-    look = look_at(this_try.runtime, job, job.remote_id)
+    # A path that is taken shows when the draft is created, so a first look need not ask about it.
+    look_briefly = job.remote_id is None and not path_is_taken
+    look = look_at(this_try.runtime, job, job.remote_id, briefly=look_briefly)
     remove_twins(this_try.runtime, job, look)
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
@@ -102,7 +137,7 @@ def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
             return _confirmed(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
             outcome = "created" if action is PublishAction.CREATE else "replaced"
-            return _write(this_try, job, look.page, outcome)
+            return _write(this_try, job, look.page, outcome, looked_briefly=look_briefly)
 
 
 def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker) -> PublishDecision:
@@ -122,10 +157,18 @@ def not_shown_yet(decision: PublishDecision) -> Failure:
     return Failure(failure_class=FailureClass.UNCERTAIN, message=decision.reason)
 
 
-def look_at(runtime: SiteRuntime, job: PageJob, remote_id: str | None) -> PageLookUp:
-    """What the CMS holds for the job's page; unknown when it cannot be asked."""
+def look_at(
+    runtime: SiteRuntime, job: PageJob, remote_id: str | None, *, briefly: bool = False
+) -> PageLookUp:
+    """What the CMS holds for the job's page; unknown when it cannot be asked.
+
+    ``briefly``: a stranger at its path need not be looked for, where the CMS can leave that out.
+    """
+    cms = runtime.cms
     try:
-        return runtime.cms.look_up(job.page_id, job.path, remote_id)
+        if briefly and isinstance(cms, FindsOurs):
+            return cms.find_ours(job.page_id, job.path, remote_id)
+        return cms.look_up(job.page_id, job.path, remote_id)
     except CallFailed as failed:
         return PageLookUp(verdict=Verdict.UNKNOWN, failure=failed.failure)
 
@@ -137,7 +180,14 @@ def why_unknown(look: PageLookUp) -> Failure:
     )
 
 
-def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome: str) -> PageJob:
+def _write(
+    this_try: PublishTry,
+    job: PageJob,
+    seen: RemotePage | None,
+    outcome: str,
+    *,
+    looked_briefly: bool,
+) -> PageJob:
     """Invisible first where the CMS allows it: a lost create then leaves no public page."""
     runtime, document = this_try.runtime, this_try.document
     cms = runtime.cms
@@ -148,6 +198,8 @@ def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome:
             unfit = _unfit(runtime, seen, document)
             if unfit is not None:
                 cms.remove(seen)
+                if looked_briefly and seen.path != document.path:
+                    return _look_and_write(this_try, job, path_is_taken=True)
                 return _not_written(this_try, job, unfit)
         written = cms.publish(document, replacing=seen)
     except CallFailed as failed:
@@ -247,7 +299,7 @@ def note_change(
     """Put a change on record; a page that is off the site is announced no more."""
     new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
     if new and job.baseline is not None and change in OFF_THE_SITE:
-        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
 
 
 def left_as_it_is(
@@ -311,7 +363,7 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
     changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
     with runtime.ledger.fenced(this_try.lease) as connection:
         publications.record_proved(connection, job, this_try.document, page)
-        publications.supersede_older(connection, job, runtime.worker)
+        older = publications.supersede_older(connection, job, runtime.worker)
         effects.finish(
             connection, this_try.effect_key, outcome=outcome, result_reference=page.remote_id
         )
@@ -324,6 +376,12 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         )
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
-            effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+            effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
+        # Settled late: meanwhile its topic may have left the table, or want the draft it replaced.
+        resting.take_up_wanted(connection, older, worker=runtime.worker)
+        if retirement.is_to_go(connection, job, runtime.site.topics) and resting.take_off(
+            connection, job.page_job_id, worker=runtime.worker
+        ):
+            job = jobs.load(connection, job.page_job_id)
     runtime.on_checkpoint("page_proved")
     return job

@@ -4,7 +4,7 @@ What belongs here: what a test of operations does and looks at. The looks at the
 the provider's and the folder's own records, never the ledger.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -105,14 +105,24 @@ class Bench:
         self.run(Stage.DRAFT)
 
     def announce(
-        self, *, even_given_up: bool = False, **replaced: Any
+        self,
+        *,
+        even_given_up: bool = False,
+        kinds: Collection[str] | None = None,
+        patience_s: float = 0.0,
+        **replaced: Any,
     ) -> dict[str, Announcement | Failure]:
         """Tell the site's hooks what is due; ``replaced``: parts of the worker's runtime."""
-        return announce(replace(self.worker(), **replaced), even_given_up=even_given_up)
+        return announce(
+            replace(self.worker(), **replaced),
+            even_given_up=even_given_up,
+            kinds=kinds,
+            patience_s=patience_s,
+        )
 
     def want_announcements(self, *kinds: str) -> None:
         with self.ledger.begin() as connection:
-            effect_ledger.want_for_site(connection, self.name, kinds, "owner")
+            effect_ledger.want_for_site(connection, self.name, dict.fromkeys(kinds, 0.0), "owner")
 
     def claim(self, runtime: SiteRuntime, topic: str = "t0", lease_s: float = 10) -> Claim:
         """The lease of one due page, as a lane would take it."""

@@ -5,7 +5,7 @@ was got instead. No redirect is followed: WordPress leads from a missing page to
 address begins alike.
 """
 
-from content_pipeline.adapters.cms.http_calls import Call, HTTPService
+from content_pipeline.adapters.http_calls import Call, HTTPService
 from content_pipeline.core.cms import Document, Marker
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
