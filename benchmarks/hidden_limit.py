@@ -31,20 +31,20 @@ HIDDEN_LIMIT = 16
 """Calls at once; `--limit` takes another."""
 
 MOST_CALLS = 64
-"""What the site allows: the processes begin with it."""
+"""What the site allows."""
 
 PROCESSES = 2
-LATENCY_MEDIAN_S = 1.5
+LATENCY_MEDIAN_S = 3.0
 """Long beside what a page costs us, as with real models: else it would be our CPUs that limit."""
 LEARNING_S = 60.0
-MEASURED_S = 30.0
+MEASURED_S = 60.0
 START_S = 60.0
 """Until the first call at the latest."""
 
 GOAL_USED = 0.9
 GOAL_REJECTED = 0.02
 
-PAGES = 1500
+PAGES = 2000
 """More than are done meanwhile: a limit can only be used while pages wait for it."""
 
 

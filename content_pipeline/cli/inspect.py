@@ -134,8 +134,9 @@ def _add_routes(table: Table, connection: Connection, site: Site) -> None:
             until = when(stand.paused_until) if stand.paused_until else "a person resumes it"
             table.add_row(f"{route} closed until", f"{until}: {escape(stand.reason or '')}")
         calls = call_limits.read(connection, route)
-        if calls is not None and calls.limit < calls.most:
-            table.add_row(f"{route} calls at once", f"{calls.limit} of {calls.most}")
+        most = site.settings.generation.in_flight_everywhere
+        if calls is not None and calls.rejected_share and calls.limit < most:
+            table.add_row(f"{route} calls at once", f"{calls.limit} of {most}")
 
 
 @click.command()

@@ -6,12 +6,14 @@ free call. It is a row apart from ``routes``: a worker that is stopped in the mi
 not keep an announced wait from being committed.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, Row, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from content_pipeline.core.throttling import CallLimit
+from content_pipeline.core.throttling import CallLimit, Outcome
 from content_pipeline.ledger.schema import SCHEMA, call_limits
 
 
@@ -19,48 +21,44 @@ from content_pipeline.ledger.schema import SCHEMA, call_limits
 class Capacity:
     """The calls of one account as its only claimer sees them, until its transaction ends."""
 
-    route: str
-    limit: CallLimit
+    out: int
+    """Calls that are out."""
     free: int
-    """How many more calls may go out."""
+    """How many more may go out."""
 
 
-_COLUMNS = [call_limits.c[each.name] for each in fields(CallLimit)]
 _OF_ROUTE = call_limits.c.route == bindparam("of_route")
-_READ = select(*_COLUMNS).where(_OF_ROUTE)
+_AGE_S = func.extract("epoch", func.clock_timestamp() - call_limits.c.updated_at).label("age_s")
+_READ = select(call_limits, _AGE_S).where(_OF_ROUTE)
 _HOLD = _READ.with_for_update()
 _SET = update(call_limits).where(_OF_ROUTE).values(updated_at=func.clock_timestamp())
 
 
-def capacity(connection: Connection, route: str, *, most_calls: int) -> Capacity:
-    """How many calls are free on ``route``; one claimer counts at a time."""
-    limit = _hold(connection, route)
-    if limit is None:
-        new = upsert(call_limits).values(route=route, limit=most_calls, most=most_calls)
-        connection.execute(new.on_conflict_do_nothing())
-        limit = _hold(connection, route)
-        assert limit is not None
-    limit = limit.up_to(most_calls)
-    free = max(0, limit.limit - in_flight(connection, route))
-    return Capacity(route=route, limit=limit, free=free)
+def capacity(
+    connection: Connection, route: str, *, most_calls: int, outcomes: Sequence[Outcome] = ()
+) -> Capacity:
+    """How many calls are free on ``route``; one claimer counts at a time.
 
-
-def begin(connection: Connection, found: Capacity, calls: int) -> None:
-    """Write down that ``calls`` of the free calls were claimed."""
-    if calls:
-        limit = found.limit.after_calls(calls, unused=found.free - calls)
-        _set(connection, found.route, limit)
-
-
-def rejected(connection: Connection, route: str) -> None:
-    """A call was told to slow down; its page has been set back already.
-
-    Last in its transaction: the row is everybody's.
+    ``most_calls`` binds this claimer alone: sites that share an account may allow different
+    numbers. ``outcomes``: what became of calls since the last claim.
     """
-    limit = _hold(connection, route)
-    if limit is not None:
-        # The rejected call was out as well, and its page is counted no more.
-        _set(connection, route, limit.after_rejection(in_flight(connection, route) + 1))
+    limit = learn(connection, route, outcomes)
+    out = in_flight(connection, route)
+    return Capacity(out=out, free=max(0, min(limit.limit, most_calls) - out))
+
+
+def learn(connection: Connection, route: str, outcomes: Sequence[Outcome]) -> CallLimit:
+    """What is known of ``route`` with ``outcomes``; its row is held until the transaction ends."""
+    row = _held(connection, route)
+    if row is None:
+        connection.execute(upsert(call_limits).values(route=route).on_conflict_do_nothing())
+        row = _held(connection, route)
+        assert row is not None
+    limit = _limit(row).after(outcomes, passed_s=max(0.0, float(row.age_s)))
+    if outcomes:
+        learned = {"limit": limit.limit, "calls": limit.calls, "rejections": limit.rejections}
+        connection.execute(_SET, {"of_route": route} | learned)
+    return limit
 
 
 _IN_FLIGHT = text(
@@ -84,15 +82,13 @@ def in_flight(connection: Connection, route: str) -> int:
 
 def read(connection: Connection, route: str) -> CallLimit | None:
     """What is known of ``route``; None before its first call."""
-    row = connection.execute(_READ, {"of_route": route}).mappings().one_or_none()
-    return None if row is None else CallLimit(**row)
+    row = connection.execute(_READ, {"of_route": route}).one_or_none()
+    return None if row is None else _limit(row)
 
 
-def _hold(connection: Connection, route: str) -> CallLimit | None:
-    row = connection.execute(_HOLD, {"of_route": route}).mappings().one_or_none()
-    return None if row is None else CallLimit(**row)
+def _held(connection: Connection, route: str) -> Row[Any] | None:
+    return connection.execute(_HOLD, {"of_route": route}).one_or_none()
 
 
-def _set(connection: Connection, route: str, limit: CallLimit) -> None:
-    values = {each.name: getattr(limit, each.name) for each in fields(limit)}
-    connection.execute(_SET, {"of_route": route} | values)
+def _limit(row: Row[Any]) -> CallLimit:
+    return CallLimit(limit=row.limit, calls=tuple(row.calls), rejections=tuple(row.rejections))

@@ -22,15 +22,7 @@ from content_pipeline.core.ports import Reading
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.retries import page_deadline_told
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import (
-    attempts,
-    budget_waits,
-    call_limits,
-    deadlines,
-    jobs,
-    routes,
-    spend,
-)
+from content_pipeline.ledger import attempts, budget_waits, deadlines, jobs, routes, spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -128,7 +120,8 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             return job
         runtime.on_checkpoint("call_intended")
         try:
-            reading = _answer(runtime, job, found.step, found.prompt, attempt_id, slot.close)
+            with runtime.calls.call():
+                reading = _answer(runtime, job, found.step, found.prompt, attempt_id, slot.close)
         except CallFailed as failed:
             # While the slot is held: what went wrong may forbid the call of the page after this.
             step = found.step.name
@@ -217,6 +210,4 @@ def _record_failed_call(
         attempts.fail(connection, attempt_id, failure)
         job = set_back(connection, runtime, job, lease, failure, AttemptKind.GENERATE, step=step)
         book_unpaid(connection, attempt_id, failure)
-        if failure.failure_class is FailureClass.THROTTLED:
-            call_limits.rejected(connection, runtime.model_route)
         return job

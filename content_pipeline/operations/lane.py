@@ -107,6 +107,7 @@ def advance(
             # An exception above must not leave pages to be walked with nobody to report them.
             for future in at_work:
                 future.cancel()
+    _hand_over(runtime)
 
 
 def _threads(runtime: SiteRuntime) -> int:
@@ -164,6 +165,7 @@ def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]
             lease_s=runtime.site.lane.lease_s,
         )
 
+    outcomes = runtime.calls.outcomes()
     with runtime.ledger.begin() as connection:
         services = {Service.NONE, Service.CMS, Service.ASK}
         closed = routes.closed(connection, (runtime.cms_route, runtime.model_route))
@@ -172,14 +174,27 @@ def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]
         if runtime.model_route in closed:
             services.remove(Service.ASK)
         claims = claim(services, most)
-        if Service.ASK in services and len(claims) < most:
-            everywhere = runtime.site.generation.in_flight_everywhere
-            found = call_limits.capacity(connection, runtime.model_route, most_calls=everywhere)
-            if found.free:
-                calls = claim((Service.CALL,), min(found.free, most - len(claims)))
-                call_limits.begin(connection, found, len(calls))
-                claims += calls
-        return claims
+        if Service.ASK not in services or len(claims) == most:
+            return claims
+        found = call_limits.capacity(
+            connection,
+            runtime.model_route,
+            most_calls=runtime.site.generation.in_flight_everywhere,
+            outcomes=outcomes,
+        )
+        calls = claim((Service.CALL,), min(found.free, most - len(claims))) if found.free else []
+    runtime.calls.hand_over(outcomes)
+    runtime.calls.count(found.out + len(calls))
+    return claims + calls
+
+
+def _hand_over(runtime: SiteRuntime) -> None:
+    """What became of the last calls, after which nothing is claimed any more."""
+    outcomes = runtime.calls.outcomes()
+    if outcomes:
+        with runtime.ledger.begin() as connection:
+            call_limits.learn(connection, runtime.model_route, outcomes)
+        runtime.calls.hand_over(outcomes)
 
 
 def _wait_for_due(runtime: SiteRuntime, selection: Selection, patient_until: float) -> bool:

@@ -21,6 +21,7 @@ from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
 from content_pipeline.ledger.vectors import KnownVectors
+from content_pipeline.operations.call_tally import CallTally
 
 
 def _ignore(_checkpoint: str) -> None:
@@ -56,6 +57,8 @@ class SiteRuntime:
     """Uniform in [0, 1), for jitter."""
     call_slots: AbstractContextManager[object]
     """Held during each paid call: bounds the calls in flight of this process."""
+    calls: CallTally = field(default_factory=CallTally, repr=False)
+    """What became of this worker's paid calls since its last claim."""
     embeddings: EmbeddingModel | None = None
     """For chains with a step that embeds."""
     known_vectors: KnownVectors = field(default_factory=KnownVectors, repr=False)

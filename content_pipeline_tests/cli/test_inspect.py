@@ -168,3 +168,16 @@ def test_calls_whose_outcome_nobody_knows_are_listed_until_somebody_does(
     listed = workshop.cli("uncertain", "--site", site.name)
     assert "0 calls, at most $0.000000 paid for nothing" in listed.out
     assert "recovered by asking" in show(site, "t0").out
+
+
+def test_an_account_that_takes_fewer_calls_than_the_site_allows_is_told(
+    make_site: MakeSite, workshop: Workshop
+) -> None:
+    site = make_site(towns(6))
+    before = workshop.cli("status", "--site", site.name)
+    assert "calls at once" not in before.out
+    too_many = Fault(kind=FaultKind.STATUS, status=429, code="rate_limit_exceeded")
+    workshop.provider.set_faults(FaultPlan(rules=(Rule(fault=too_many, times=6),)))
+    site.run()
+    after = workshop.cli("status", "--site", site.name)
+    assert re.search(r"calls at once +│ [1-5] of 64 ", after.out)

@@ -1,8 +1,9 @@
-"""A service with limits of its own and a crowd of workers before it, on a simulated clock.
+"""A service with limits of its own and workers before it, on a simulated clock.
 
 What belongs here: events, not time: a minute of forty calls at once takes a fraction of a second.
-Workers do what the lane does: take every call that is free, and let go of one a moment after its
-answer. Each draw comes from the seed.
+Workers do what the lane does: a moment after a call of theirs has ended, and every quarter of a
+second, they hand over what became of their calls and take every call that is free. They know only
+what was counted at their own last claim. Each draw comes from the seed.
 """
 
 import heapq
@@ -10,34 +11,52 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
-from content_pipeline.core.throttling import CallLimit
+from content_pipeline.core.throttling import CallLimit, Outcome
 
-LATENCY_MEDIAN_S = 0.4
 LATENCY_SIGMA = 0.5
-TO_SEND_S = (0.005, 0.015)
-"""From the claim of a page to its call: reserving money, writing the intent."""
-TO_SAVE_S = (0.003, 0.01)
-"""From an answer to the moment at which its page counts no more."""
+TO_CLAIM_S = (0.002, 0.006)
+"""From a call's end to the claim that follows it."""
+POLL_S = 0.25
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """What a provider allows."""
+    """What a provider allows, and how long it takes."""
 
     at_once: Callable[[float], int] = lambda _: 1_000_000
     """Calls that may be under way, at a second of the run."""
-    random_share: float = 0.0
+    random_share: Callable[[float], float] = lambda _: 0.0
     """Share of calls that is rejected whatever else is going on."""
-    random_from_s: float = 0.0
     per_s: float | None = None
     """Calls a second, refilled into a bucket of ``bucket``; beyond it, a wait is announced."""
     bucket: int = 1
+    latency_median_s: float = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """The workers, and how long their pages count before and after the call itself."""
+
+    workers: int = 1
+    most: int = 64
+    """Calls at once that the site allows."""
+    to_send_s: Range = (0.005, 0.015)
+    """From the claim of a page to its call: reserving money, writing the intent."""
+    to_save_s: Range = (0.003, 0.01)
+    """From an answer to the moment at which its page counts no more."""
+    learns: bool = True
+    """False: always as many calls as the site allows."""
+
+
+BUSY = Crowd(workers=2, to_send_s=(0.02, 0.06), to_save_s=(0.01, 0.04))
+"""Two processes on a machine with other things to do."""
 
 
 @dataclass(slots=True)
-class Outcome:
+class Seen:
     """What was seen from ``since_s`` on."""
 
     since_s: float
@@ -46,7 +65,7 @@ class Outcome:
     busy_s: float = 0.0
     """Seconds of calls under way, all added up."""
     allowed_s: float = 0.0
-    """The same of all calls that were allowed."""
+    """The same if there had always been as many as were allowed."""
     limits: list[tuple[float, int]] = field(default_factory=list)
     """Every limit and since when, from the start."""
 
@@ -59,71 +78,102 @@ class Outcome:
         return self.busy_s / self.allowed_s
 
 
-class _Event(Enum):
-    WAKE = auto()
-    ARRIVES = auto()
-    ANSWERED = auto()
-    SAVED = auto()
-    REJECTED = auto()
+@dataclass(slots=True)
+class _Worker:
+    most: int
+    out: int = 0
+    counted: int = 0
+    """Calls that were out on the account at its last claim."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    will_claim: bool = False
 
 
 class _Run:
-    def __init__(self, service: Service, limit: CallLimit, outcome: Outcome, seed: int) -> None:
-        self.service, self.limit, self.outcome = service, limit, outcome
+    def __init__(self, service: Service, crowd: Crowd, seen: Seen, seed: int) -> None:
+        self.service, self.crowd, self.seen = service, crowd, seen
         self.random = random.Random(seed)
-        self.events: list[tuple[float, int, _Event]] = []
-        self.drawn = self.in_flight = self.under_way = 0
+        self.events: list[tuple[float, int, Callable[[], None]]] = []
+        self.drawn = self.out = self.under_way = 0
         self.now = self.paused_until = self.refilled_at = 0.0
         self.tokens = float(service.bucket)
-        self.at(0.0, _Event.WAKE)
+        self.limit = CallLimit() if crowd.learns else CallLimit(limit=crowd.most)
+        for _ in range(crowd.workers):
+            self.poll(_Worker(most=math.ceil(crowd.most / crowd.workers)))
 
-    def at(self, when: float, event: _Event) -> None:
+    def after(self, seconds: float, event: Callable[[], None]) -> None:
         self.drawn += 1
-        heapq.heappush(self.events, (when, self.drawn, event))
+        heapq.heappush(self.events, (self.now + seconds, self.drawn, event))
 
     def until(self, end_s: float) -> None:
-        while self.events and self.events[0][0] < end_s:
-            when, _, event = heapq.heappop(self.events)
-            self.pass_to(when)
-            self.happens(event)
-            if when >= self.paused_until:
-                self.claim()
+        while self.events[0][0] < end_s:
+            when, _, happens = heapq.heappop(self.events)
+            seconds = when - max(self.now, self.seen.since_s)
+            if seconds > 0:
+                allowed = min(self.service.at_once(self.now), self.crowd.most)
+                self.seen.busy_s += seconds * self.under_way
+                self.seen.allowed_s += seconds * allowed
+            self.now = when
+            happens()
 
-    def pass_to(self, when: float) -> None:
-        seconds = when - max(self.now, self.outcome.since_s)
-        if seconds > 0:
-            self.outcome.busy_s += seconds * self.under_way
-            self.outcome.allowed_s += seconds * min(self.service.at_once(self.now), self.limit.most)
-        self.now = when
+    # --- the workers ---
 
-    def happens(self, event: _Event) -> None:
-        match event:
-            case _Event.ARRIVES:
-                self.arrives()
-            case _Event.ANSWERED:
-                self.under_way -= 1
-                self.at(self.now + self.random.uniform(*TO_SAVE_S), _Event.SAVED)
-            case _Event.SAVED:
-                self.in_flight -= 1
-            case _Event.REJECTED:
-                self.in_flight -= 1
-                self.learn(self.limit.after_rejection(self.in_flight + 1))
+    def poll(self, worker: _Worker) -> None:
+        self.soon(worker)
+        self.after(POLL_S, lambda: self.poll(worker))
 
-    def arrives(self) -> None:
-        rejected = self.is_rejected()
-        if self.now >= self.outcome.since_s:
-            self.outcome.calls += 1
-            self.outcome.rejected += rejected
-        if rejected:
-            self.at(self.now + self.random.uniform(*TO_SAVE_S), _Event.REJECTED)
+    def soon(self, worker: _Worker) -> None:
+        if not worker.will_claim:
+            worker.will_claim = True
+            self.after(self.random.uniform(*TO_CLAIM_S), lambda: self.claim(worker))
+
+    def claim(self, worker: _Worker) -> None:
+        worker.will_claim = False
+        if self.now < self.paused_until:
+            return
+        if self.crowd.learns:
+            self.learn(self.limit.after(worker.outcomes))
+            worker.outcomes = []
+        free = min(self.limit.limit, self.crowd.most) - self.out
+        claimed = max(0, min(free, worker.most - worker.out))
+        self.out += claimed
+        worker.out += claimed
+        worker.counted = self.out
+        for _ in range(claimed):
+            self.after(self.random.uniform(*self.crowd.to_send_s), lambda: self.call(worker))
+
+    def learn(self, limit: CallLimit) -> None:
+        if limit.limit != self.limit.limit:
+            self.seen.limits.append((self.now, limit.limit))
+        self.limit = limit
+
+    def ended(self, worker: _Worker, outcome: Outcome) -> None:
+        self.out -= 1
+        worker.out -= 1
+        worker.outcomes.append(outcome)
+        self.soon(worker)
+
+    # --- the service ---
+
+    def call(self, worker: _Worker) -> None:
+        outcome = Outcome(out=worker.counted, rejected=self.is_rejected())
+        to_save_s = self.random.uniform(*self.crowd.to_save_s)
+        if self.now >= self.seen.since_s:
+            self.seen.calls += 1
+            self.seen.rejected += outcome.rejected
+        if outcome.rejected:
+            self.after(to_save_s, lambda: self.ended(worker, outcome))
             return
         self.under_way += 1
-        latency_s = self.random.lognormvariate(math.log(LATENCY_MEDIAN_S), LATENCY_SIGMA)
-        self.at(self.now + latency_s, _Event.ANSWERED)
+
+        def answer() -> None:
+            self.under_way -= 1
+            self.after(to_save_s, lambda: self.ended(worker, outcome))
+
+        median_s = self.service.latency_median_s
+        self.after(self.random.lognormvariate(math.log(median_s), LATENCY_SIGMA), answer)
 
     def is_rejected(self) -> bool:
-        unlucky = self.random.random() < self.service.random_share
-        if unlucky and self.now >= self.service.random_from_s:
+        if self.random.random() < self.service.random_share(self.now):
             return True
         if self.service.per_s is not None:
             refill = (self.now - self.refilled_at) * self.service.per_s
@@ -131,30 +181,20 @@ class _Run:
             self.refilled_at = self.now
             if self.tokens < 1:
                 self.paused_until = self.now + math.ceil((1 - self.tokens) / self.service.per_s)
-                self.at(self.paused_until, _Event.WAKE)
                 return True
             self.tokens -= 1
         return self.under_way >= self.service.at_once(self.now)
 
-    def claim(self) -> None:
-        free = self.limit.limit - self.in_flight
-        if free <= 0:
-            return
-        self.in_flight += free
-        self.learn(self.limit.after_calls(free))
-        for _ in range(free):
-            self.at(self.now + self.random.uniform(*TO_SEND_S), _Event.ARRIVES)
-
-    def learn(self, limit: CallLimit) -> None:
-        if limit.limit != self.limit.limit:
-            self.outcome.limits.append((self.now, limit.limit))
-        self.limit = limit
-
 
 def simulate(
-    service: Service, *, most: int = 64, since_s: float = 60, until_s: float = 180, seed: int = 1
-) -> Outcome:
+    service: Service,
+    crowd: Crowd = Crowd(),
+    *,
+    since_s: float = 60,
+    until_s: float = 180,
+    seed: int = 1,
+) -> Seen:
     """``until_s`` seconds of work without end; counted from ``since_s`` on."""
-    outcome = Outcome(since_s=since_s)
-    _Run(service, CallLimit(limit=most, most=most), outcome, seed).until(until_s)
-    return outcome
+    seen = Seen(since_s=since_s)
+    _Run(service, crowd, seen, seed).until(until_s)
+    return seen

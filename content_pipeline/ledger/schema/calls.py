@@ -18,11 +18,11 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.generation_settings import GenerationAPI
-from content_pipeline.core.throttling import HOLD_CALLS, SUPPOSED_BACKGROUND
+from content_pipeline.core.throttling import START
 from content_pipeline.ledger.schema.vocabulary import (
     AnswerSource,
     AttemptKind,
@@ -184,15 +184,12 @@ call_limits = Table(
     "call_limits",
     metadata,
     Column("route", Text, primary_key=True),
-    Column("limit", Integer, nullable=False),
-    Column("most", Integer, nullable=False),
-    Column("fallback", Integer),
-    Column("calls_left", Integer, nullable=False, server_default=text(f"{HOLD_CALLS}")),
-    Column("background", Float, nullable=False, server_default=text(f"{SUPPOSED_BACKGROUND}")),
-    Column("suspicion", Float, nullable=False, server_default=text("0")),
+    Column("limit", Integer, nullable=False, server_default=text(f"{START}")),
+    Column("calls", ARRAY(Float), nullable=False, server_default=text("'{}'")),
+    Column("rejections", ARRAY(Float), nullable=False, server_default=text("'{}'")),
     created(),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
-    CheckConstraint('"limit" >= 1 AND "limit" <= most', name="limit"),
-    CheckConstraint("fallback >= 1", name="fallback"),
+    CheckConstraint('"limit" >= 1', name="limit"),
+    CheckConstraint("cardinality(calls) = cardinality(rejections)", name="counts"),
     comment="One row per account at a provider: how many calls may be out at once",
 )

@@ -25,16 +25,15 @@ def upgrade() -> None:
     op.create_table(
         "call_limits",
         sa.Column("route", sa.Text(), nullable=False),
-        sa.Column("limit", sa.Integer(), nullable=False),
-        sa.Column("most", sa.Integer(), nullable=False),
-        sa.Column("fallback", sa.Integer(), nullable=True),
-        sa.Column("calls_left", sa.Integer(), server_default=sa.text("1000"), nullable=False),
-        sa.Column("background", sa.Float(), server_default=sa.text("0.1"), nullable=False),
-        sa.Column("suspicion", sa.Float(), server_default=sa.text("0"), nullable=False),
+        sa.Column("limit", sa.Integer(), server_default=sa.text("8"), nullable=False),
+        _counts("calls"),
+        _counts("rejections"),
         _time("created_at"),
         _time("updated_at"),
-        sa.CheckConstraint('"limit" >= 1 AND "limit" <= most', name=op.f("call_limits_limit")),
-        sa.CheckConstraint("fallback >= 1", name=op.f("call_limits_fallback")),
+        sa.CheckConstraint('"limit" >= 1', name=op.f("call_limits_limit")),
+        sa.CheckConstraint(
+            "cardinality(calls) = cardinality(rejections)", name=op.f("call_limits_counts")
+        ),
         sa.PrimaryKeyConstraint("route", name=op.f("call_limits_pkey")),
         schema=SCHEMA,
         comment="One row per account at a provider: how many calls may be out at once",
@@ -83,6 +82,10 @@ def _make_routes_anew(*limits: sa.schema.SchemaItem) -> None:
     )
     op.execute(f"INSERT INTO {SCHEMA}.routes ({_KEPT}) SELECT {_KEPT} FROM kept")  # noqa: S608
     op.execute("DROP TABLE kept")
+
+
+def _counts(name: str) -> sa.Column[object]:
+    return sa.Column(name, sa.ARRAY(sa.Float()), server_default=sa.text("'{}'"), nullable=False)
 
 
 def _time(name: str) -> sa.Column[object]:
