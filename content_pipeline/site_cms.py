@@ -5,6 +5,7 @@ adapters themselves know neither files nor the environment.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,16 @@ from content_pipeline.core.cms import CMS
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     GitCMSSettings,
+    SandboxCMSSettings,
     WordPressCMSSettings,
     checked_url,
 )
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
+from content_pipeline.sandbox.cms.accounts import PIPELINE
+from content_pipeline.sandbox.cms.settings import CMSSettings as SandboxSettings
+from content_pipeline.sandbox.cms.supervisor import cms_status, ensure_cms_running
 from content_pipeline.site_files import Site
 
 if TYPE_CHECKING:
@@ -45,6 +50,8 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _git_site(site, settings, project, clock), ()
         case WordPressCMSSettings():
             return _wordpress(site, settings, clock), ()
+        case SandboxCMSSettings():
+            return _sandbox(site, settings, project, clock), ()
 
 
 def cms_route(site: Site) -> str:
@@ -63,6 +70,8 @@ def cms_route(site: Site) -> str:
             names = (settings.url_env, settings.user_env, settings.password_env)
             account = digest(settings.url, *(variables.get(name, "") for name in names))
             return f"{settings.kind}:{account[:8]}"
+        case SandboxCMSSettings():
+            return f"{settings.kind}:{PIPELINE.login}"
 
 
 def published_folder(site: Site, project: Project) -> Path | None:
@@ -74,7 +83,13 @@ def published_folder(site: Site, project: Project) -> Path | None:
 def where_to_look(site: Site, project: Project) -> str:
     """What a person opens to see the site."""
     folder = published_folder(site, project)
-    return site.settings.base_url + "/" if folder is None else str(folder / "index.html")
+    if folder is not None:
+        return str(folder / "index.html")
+    if isinstance(site.settings.cms, SandboxCMSSettings):
+        running = cms_status(project.data_home)
+        if running is not None:
+            return f"{running.base_url}/"
+    return f"{site.settings.base_url}/"
 
 
 def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
@@ -126,22 +141,56 @@ def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
 
 
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
+    account = _Account(
+        url=_address(site, settings.url, settings.url_env),
+        user=_variable(site, settings.user_env, "the user for WordPress"),
+        password=_variable(site, settings.password_env, "the user's application password"),
+    )
+    return _by_rest(site, settings, account, clock)
+
+
+def _sandbox(site: Site, settings: SandboxCMSSettings, project: Project, clock: Clock) -> CMS:
+    """The project's own CMS, started if it does not run; all its sites share it."""
+    running = ensure_cms_running(
+        project.data_home,
+        SandboxSettings(
+            latency_median_s=settings.latency_median_s,
+            latency_sigma=settings.latency_sigma,
+            listing_lag_s=settings.listing_lag_s,
+            companion=settings.companion,
+            seed=settings.seed,
+        ),
+    )
+    account = _Account(url=running.base_url, user=PIPELINE.login, password=PIPELINE.app_password)
+    as_wordpress = WordPressCMSSettings(kind="wordpress", deadline_s=settings.deadline_s)
+    return _by_rest(site, as_wordpress, account, clock)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Account:
+    """Where WordPress is reached, and as whom."""
+
+    url: str
+    user: str
+    password: str = field(repr=False)
+
+
+def _by_rest(site: Site, settings: WordPressCMSSettings, account: _Account, clock: Clock) -> CMS:
     from content_pipeline.adapters.cms.wordpress import WordPressCMS  # httpx2: 0.1 s
     from content_pipeline.adapters.cms.wordpress_pages import PageForm
     from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 
-    url = _address(site, settings.url, settings.url_env)
     rest = WordPressREST(
-        url,
-        user=_variable(site, settings.user_env, "the user for WordPress"),
-        password=_variable(site, settings.password_env, "the user's application password"),
+        account.url,
+        user=account.user,
+        password=account.password,
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
     )
     form = PageForm(
         base_url=site.settings.base_url,
-        home_path=urlsplit(url).path,
+        home_path=urlsplit(account.url).path,
         description_in=settings.meta_description,
         json_ld=settings.json_ld,
     )

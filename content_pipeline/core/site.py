@@ -13,7 +13,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
+from content_pipeline.core.cms_settings import (
+    CMSSettings,
+    SandboxCMSSettings,
+    WordPressCMSSettings,
+    why_unfit_for_wordpress,
+)
 from content_pipeline.core.generation_settings import GenerationSettings
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.settings import Retries, Settings, VariableName
@@ -206,9 +211,10 @@ class SiteSettings(Settings):
 
     @model_validator(mode="after")
     def _fit_for_its_cms(self) -> Self:
-        if isinstance(self.cms, WordPressCMSSettings):
-            why = self.cms.why_unfit(
+        if isinstance(self.cms, WordPressCMSSettings | SandboxCMSSettings):
+            why = why_unfit_for_wordpress(
                 sample_path=PATH_FIELD.sub("x", self.topics.path),
+                deadline_s=self.cms.deadline_s,
                 longest_hold_s=self.lane.longest_hold_s,
             )
             if why is not None:
