@@ -23,7 +23,15 @@ from content_pipeline.core.publishing import (
 )
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, effects, jobs, publications, site_changes
+from content_pipeline.ledger import (
+    attempts,
+    drafts,
+    effects,
+    jobs,
+    publications,
+    routes,
+    site_changes,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
@@ -33,6 +41,9 @@ from content_pipeline.operations.twins import remove_twins
 
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
+
+LOOK_AGAIN_S = 5.0
+"""Until a page behind the open circuit of its CMS is looked at again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +55,20 @@ class PublishTry:
     document: Document
     attempt_id: str
     effect_key: str
+    remote_id: str | None
+    """The CMS's id of the page, or of a draft that was made for it and not published yet."""
 
 
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
-    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads."""
+    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
+
+    It waits when the CMS told another page to wait after this one was claimed: its answer may have
+    been seconds on its way since.
+    """
     with runtime.ledger.fenced(lease) as connection:
+        closed = routes.obstacle(connection, runtime.cms_route)
+        if closed is not None:
+            return jobs.postpone(connection, job, closed.retry_after_s or LOOK_AGAIN_S)
         document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
         attempt_id = attempts.open_attempt(
@@ -60,12 +80,23 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             run_id=runtime.run_id,
             effect_key=key,
         )
+        remote_id = last_known_id(connection, job)
         job = jobs.move(connection, job, PageJobState.PUBLISHING, lease=lease)
     runtime.on_checkpoint("publish_intended")
     this_try = PublishTry(
-        runtime=runtime, lease=lease, document=document, attempt_id=attempt_id, effect_key=key
+        runtime=runtime,
+        lease=lease,
+        document=document,
+        attempt_id=attempt_id,
+        effect_key=key,
+        remote_id=remote_id,
     )
     return _look_and_write(this_try, job)
+
+
+def last_known_id(connection: Connection, job: PageJob) -> str | None:
+    """Under which id the CMS was last seen to hold the job's page, as a draft or in public."""
+    return effects.last_reference(connection, job.page_id) or job.remote_id
 
 
 def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> Document:
@@ -84,7 +115,7 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
 
 def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
     wanted = this_try.document.marker
-    look = look_at(this_try.runtime, job, job.remote_id)
+    look = look_at(this_try.runtime, job, this_try.remote_id)
     remove_twins(this_try.runtime, job, look)
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
@@ -102,8 +133,17 @@ def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
             assert look.page is not None
             return prove(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
+            closed = _obstacle(this_try.runtime)
+            if closed is not None:
+                return _not_written(this_try, job, closed)
             outcome = "created" if action is PublishAction.CREATE else "replaced"
             return _write(this_try, job, look.page, outcome)
+
+
+def _obstacle(runtime: SiteRuntime) -> Failure | None:
+    """Why the CMS may not be written to since it was looked at, which takes a second when busy."""
+    with runtime.ledger.begin() as connection:
+        return routes.obstacle(connection, runtime.cms_route)
 
 
 def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker) -> PublishDecision:
@@ -145,6 +185,7 @@ def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome:
     try:
         if seen is None and cms.capabilities.drafts:
             seen = cms.create_draft(document)
+            _note_draft(this_try, seen)
             runtime.on_checkpoint("draft_created")
             unfit = _unfit(runtime, seen, document)
             if unfit is not None:
@@ -155,6 +196,15 @@ def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome:
         return _write_failed(this_try, job, failed.failure)
     runtime.on_checkpoint("page_written")
     return _read_back(this_try, job, written, outcome)
+
+
+def _note_draft(this_try: PublishTry, draft: RemotePage) -> None:
+    """Keep the draft's id: lists may not show it yet when the page is tried again.
+
+    A CMS whose lists were 2 s behind got a second draft within the second after its 429.
+    """
+    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
+        effects.note_reference(connection, this_try.effect_key, draft.remote_id)
 
 
 def _unfit(runtime: SiteRuntime, draft: RemotePage, document: Document) -> Failure | None:
