@@ -14,6 +14,7 @@ from content_pipeline.chaos.plan import ChaosPlan, draw_kills, draw_plan, poison
 from content_pipeline.chaos.project import (
     DEADLINE_S,
     IN_FLIGHT,
+    Arena,
     ArenaPlan,
     Target,
     arena,
@@ -22,9 +23,9 @@ from content_pipeline.chaos.project import (
 )
 from content_pipeline.chaos.report import ChaosReport, print_report
 from content_pipeline.chaos.second_run import change_inputs, draw_changes, edit_by_hand
-from content_pipeline.chaos.site_truth import Wanted
-from content_pipeline.chaos.truth import judge
-from content_pipeline.chaos.waits import bound_s
+from content_pipeline.chaos.site_truth import CMSRecords, Wanted
+from content_pipeline.chaos.truth import Evidence, judge
+from content_pipeline.chaos.waits import bound_s, paused_s, settling_s
 from content_pipeline.chaos.workers import WORKERS, drive
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.sandbox.faults import FaultPlan
@@ -145,11 +146,20 @@ def run_chaos(
             live=paths_of(names), changed=paths_of(changes.all), edited=paths_of(changes.edited)
         )
         evidence = gather(place, wanted, poison=plan.poison, kills=campaign.kills)
-        latencies = {each["id"]: each["latency_s"] for each in place.sandbox.truth()["generations"]}
         return ChaosReport(
             where=where,
             campaign=campaign,
             numbers=judge(evidence),
-            bound_s=bound_s(evidence.received, latencies, WORKERS * IN_FLIGHT),
+            bound_s=_bound_s(place, evidence),
             kept_at=str(place.project.root) if where.keep else None,
         )
+
+
+def _bound_s(place: Arena, evidence: Evidence) -> float:
+    """Seconds that no client could do without; waits of provider and CMS run side by side."""
+    latencies = {each["id"]: each["latency_s"] for each in place.sandbox.truth()["generations"]}
+    of_provider = bound_s(evidence.received, latencies, WORKERS * IN_FLIGHT)
+    if not isinstance(evidence.site, CMSRecords):
+        return of_provider
+    told = evidence.site.received
+    return max(of_provider, paused_s(told)) + settling_s(told, place.late_s)

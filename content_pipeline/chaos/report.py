@@ -86,7 +86,6 @@ def print_report(report: ChaosReport, console: Console) -> None:
 
 def _rows(report: ChaosReport) -> Iterator[tuple[str, str, str]]:
     numbers, campaign = report.numbers, report.campaign
-    yield from _site_rows(report)
     faulty = numbers.faults / numbers.attempts if numbers.attempts else 0.0
     yield "attempts", f"{numbers.attempts:,}", f"{numbers.faults:,} with a fault ({faulty:.0%})"
     yield (
@@ -94,6 +93,7 @@ def _rows(report: ChaosReport) -> Iterator[tuple[str, str, str]]:
         f"{campaign.started:,}",
         f"{campaign.killed:,} killed at {len(campaign.kills):,} moments",
     )
+    yield from _site_rows(report)
     yield (
         "billed",
         f"{numbers.billed:,}",

@@ -3,9 +3,12 @@
 What belongs here: pure arithmetic on the requests that a service received, provider or CMS.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from content_pipeline.sandbox.cms.faults import FaultKind
 
 ON_THE_WAY_S = 1.0
 """After an announcement other calls of the account may still arrive that were decided on before
@@ -81,3 +84,12 @@ def paused_s(received: Iterable[Received]) -> float:
         paused += max(timedelta(0), end - begin)
         reached = end if reached is None else max(reached, end)
     return paused.total_seconds()
+
+
+def settling_s(received: Iterable[Received], late_s: float) -> float:
+    """Seconds until the unluckiest page's late writes have taken effect, one after the other.
+
+    Before that no client can know what became of one, so none can go on with its page.
+    """
+    late = Counter(each.page for each in received if each.fault == FaultKind.LATE)
+    return late_s * max(late.values(), default=0)
