@@ -3,21 +3,33 @@
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 from rich.console import Console
 
 from benchmarks.cap import bench_cap
+from benchmarks.drift import bench_drift
 from benchmarks.fresh import bench_fresh
 from benchmarks.hidden_limit import HIDDEN_LIMIT, bench_hidden_limit
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
+from benchmarks.publishing import bench_publishing
 from benchmarks.rerun import bench_rerun
 from benchmarks.waiting import bench_waiting
 from benchmarks.wordpress import bench_wordpress
 
-NAMES = ("cap", "lane", "ledger", "limit", "rerun", "waiting", "wordpress")
+NAMES = (
+    "cap",
+    "drift",
+    "lane",
+    "ledger",
+    "limit",
+    "publishing",
+    "rerun",
+    "waiting",
+    "wordpress",
+)
 
 
 def main() -> None:
@@ -30,6 +42,8 @@ def main() -> None:
         "--limit", type=int, default=HIDDEN_LIMIT, help=f"calls the provider takes ({HIDDEN_LIMIT})"
     )
     parser.add_argument("--faulty-pages", type=int, default=50, help="of wordpress, per fault (50)")
+    parser.add_argument("--drafts", type=int, default=1_000, help="of publishing (1000)")
+    parser.add_argument("--published", type=int, default=10_000, help="pages of drift (10000)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -44,20 +58,20 @@ def main() -> None:
 
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
-    if "cap" in names:
-        bench_cap(console)
-    if "ledger" in names:
-        bench_ledger(console, pages=asked.pages, rounds=asked.rounds)
-    if "lane" in names:
-        bench_lane(console, pages=asked.pages, rounds=asked.rounds)
-    if "limit" in names:
-        bench_hidden_limit(console, hidden_limit=asked.limit)
-    if "rerun" in names:
-        bench_rerun(console, pages=asked.pages)
-    if "waiting" in names:
-        bench_waiting(console)
-    if "wordpress" in names:
-        bench_wordpress(console, pages=asked.faulty_pages)
+    benches: dict[str, Callable[[], None]] = {
+        "cap": lambda: bench_cap(console),
+        "drift": lambda: bench_drift(console, pages=asked.published),
+        "ledger": lambda: bench_ledger(console, pages=asked.pages, rounds=asked.rounds),
+        "lane": lambda: bench_lane(console, pages=asked.pages, rounds=asked.rounds),
+        "limit": lambda: bench_hidden_limit(console, hidden_limit=asked.limit),
+        "publishing": lambda: bench_publishing(console, pages=asked.drafts),
+        "rerun": lambda: bench_rerun(console, pages=asked.pages),
+        "waiting": lambda: bench_waiting(console),
+        "wordpress": lambda: bench_wordpress(console, pages=asked.faulty_pages),
+    }
+    for name, bench in benches.items():
+        if name in names:
+            bench()
     if asked.fresh:
         bench_fresh(console)
 

@@ -16,6 +16,7 @@ import yaml
 from content_pipeline.config import HOME_VARIABLE, INSTANCE_FILE, SITE_FILE, Project, environment
 from content_pipeline.postgres.server import EmbeddedServer
 from content_pipeline.postgres.urls import VARIABLE
+from content_pipeline.sandbox.cms.supervisor import stop_cms
 from content_pipeline.sandbox.supervisor import stop_provider
 from content_pipeline.site_files import Site, load_site
 
@@ -82,6 +83,7 @@ def take_away(project: Project, folder: Path) -> None:
     try:
         try:
             stop_provider(project.data_home)
+            stop_cms(project.data_home)
         finally:
             EmbeddedServer(project.data_home).stop()
         shutil.rmtree(folder)

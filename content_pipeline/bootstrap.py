@@ -30,7 +30,7 @@ from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running
-from content_pipeline.site_cms import cms_route, open_cms
+from content_pipeline.site_cms import cms_route, open_cms, public_pages
 from content_pipeline.site_files import Site
 
 SANDBOX = "sandbox"
@@ -67,14 +67,9 @@ def open_site(
     anything is spent.
     """
     settings = site.settings
-    profile = provider_profile(settings.generation.provider)
-    prices = _prices(site, profile)
-    for step in site.chain.steps:
-        written = 0 if step.role is StepRole.EMBEDDING else 1
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
-    _refuse_hopeless_caps(site, prices)
+    prices = prices_of(site)
     cms, hooks = open_cms(site, project, clock=utc_now)
-    model, embeddings = _models(site, project, profile)
+    model, embeddings = open_models(site, project)
     return SiteRuntime(
         site=settings,
         chain=site.chain,
@@ -87,6 +82,7 @@ def open_site(
         model_route=model_route(site),
         cms=cms,
         cms_route=cms_route(site),
+        public=public_pages(site),
         hooks=hooks,
         worker=f"{socket.gethostname()}:{os.getpid()}:{purpose}:{time.time_ns() // 1_000_000:x}",
         run_id=run_id,
@@ -116,7 +112,20 @@ def topic_rows(site: Site) -> Iterator[dict[str, str]]:
     yield from map(dict, rows_of(read_query(source.query, url), columns, source="topics.query"))
 
 
-def _prices(site: Site, profile: ProviderProfile) -> PriceList:
+def prices_of(site: Site) -> PriceList:
+    """What the site's models cost. Raises UnknownPrice, and ConfigurationError for hopeless caps.
+
+    No call is made: a price must be known, and the caps must admit one call, before any.
+    """
+    prices = _price_list(site, provider_profile(site.settings.generation.provider))
+    for step in site.chain.steps:
+        written = 0 if step.role is StepRole.EMBEDDING else 1
+        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
+    _refuse_hopeless_caps(site, prices)
+    return prices
+
+
+def _price_list(site: Site, profile: ProviderProfile) -> PriceList:
     generation = site.settings.generation
     stated = [(generation.model, generation.price)]
     stated += [(step.model or generation.model, step.price) for step in generation.steps]
@@ -155,12 +164,14 @@ def caps_of(site: Site) -> Caps:
     return spend.caps_of(site.settings.budgets, day_budget_usd())
 
 
-def _models(
-    site: Site, project: Project, profile: ProviderProfile
-) -> tuple[LanguageModel, EmbeddingModel]:
-    """Both sides of the site's account at its provider."""
+def open_models(site: Site, project: Project) -> tuple[LanguageModel, EmbeddingModel]:
+    """Both sides of the site's account at its provider. Raises ConfigurationError (no key).
+
+    Starts the sandbox provider when the site uses it.
+    """
     from content_pipeline.adapters.llm.openai_model import OpenAIModel  # the SDK: 0.6 s
 
+    profile = provider_profile(site.settings.generation.provider)
     generation, variables = site.settings.generation, environment()
     if generation.provider == SANDBOX:
         running = ensure_provider_running(

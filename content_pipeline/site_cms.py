@@ -12,29 +12,30 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from content_pipeline.adapters.cms.folder import FolderCMS
-from content_pipeline.adapters.hooks.index_page import IndexPage
-from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.config import Project, environment
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     GitCMSSettings,
     SandboxCMSSettings,
     WordPressCMSSettings,
-    checked_url,
 )
-from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import SiteHook
 from content_pipeline.sandbox.cms.accounts import PIPELINE
 from content_pipeline.sandbox.cms.settings import CMSSettings as SandboxSettings
 from content_pipeline.sandbox.cms.supervisor import cms_status, ensure_cms_running
+from content_pipeline.site_environment import address, variable
 from content_pipeline.site_files import Site
+from content_pipeline.site_hooks import open_hooks
 
 if TYPE_CHECKING:
     from content_pipeline.adapters.cms.git_command import Git
 
 Clock = Callable[[], datetime]
+
+VISIT_S = 20.0
+"""A visitor would have left long before."""
 
 Opened = tuple[CMS, tuple[SiteHook, ...]]
 """A site's CMS, and what is told after pages of it were proved."""
@@ -43,15 +44,26 @@ Opened = tuple[CMS, tuple[SiteHook, ...]]
 def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
     """The CMS of ``site`` and its hooks. Raises ConfigurationError for what is not set."""
     settings = site.settings.cms
+    hooks = open_hooks(site, project, clock=clock)
     match settings:
         case FolderCMSSettings():
-            return _folder_site(site, project.root / settings.folder, clock)
+            root = project.root / settings.folder
+            return FolderCMS(root, base_url=site.settings.base_url, clock=clock), hooks
         case GitCMSSettings():
-            return _git_site(site, settings, project, clock), ()
+            return _git_site(site, settings, project, clock), hooks
         case WordPressCMSSettings():
-            return _wordpress(site, settings, clock), ()
+            return _wordpress(site, settings, clock), hooks
         case SandboxCMSSettings():
-            return _sandbox(site, settings, project, clock), ()
+            return _sandbox(site, settings, project, clock), hooks
+
+
+def public_pages(site: Site) -> PublicPages | None:
+    """The site as its visitors get it; None unless it is to be asked."""
+    if not site.settings.check_public_url:
+        return None
+    from content_pipeline.adapters.cms.public_pages import PublicSite  # httpx2: 0.1 s
+
+    return PublicSite(site.settings.base_url, deadline_s=VISIT_S)
 
 
 def cms_route(site: Site) -> str:
@@ -74,6 +86,12 @@ def cms_route(site: Site) -> str:
             return f"{settings.kind}:{PIPELINE.login}"
 
 
+def longest_request_s(site: Site) -> float | None:
+    """After how many seconds the adapter gives up a request; None where none leaves the machine."""
+    settings = site.settings.cms
+    return None if isinstance(settings, FolderCMSSettings) else settings.deadline_s
+
+
 def published_folder(site: Site, project: Project) -> Path | None:
     """Where the site's pages are written as files; None when they are not."""
     settings = site.settings.cms
@@ -90,11 +108,6 @@ def where_to_look(site: Site, project: Project) -> str:
         if running is not None:
             return f"{running.base_url}/"
     return f"{site.settings.base_url}/"
-
-
-def _folder_site(site: Site, root: Path, clock: Clock) -> Opened:
-    cms = FolderCMS(root, base_url=site.settings.base_url, clock=clock)
-    return cms, (SitemapFile(root), IndexPage(root))
 
 
 def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> CMS:
@@ -123,12 +136,10 @@ def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
     from content_pipeline.adapters.cms.git_command import Git, GitRemote
 
     variables = environment()
-    address = settings.remote or _variable(
-        site, settings.remote_env, "the address of the repository"
-    )
-    is_elsewhere = "://" in address or ":" in address.partition("/")[0]  # a URL, or host:path
+    place = settings.remote or variable(site, settings.remote_env, "the address of the repository")
+    is_elsewhere = "://" in place or ":" in place.partition("/")[0]  # a URL, or host:path
     remote = GitRemote.of(
-        address if is_elsewhere else str(project.root / address),
+        place if is_elsewhere else str(project.root / place),
         username=variables.get(settings.username_env, "").strip(),
         password=variables.get(settings.password_env, "").strip(),
     )
@@ -142,9 +153,9 @@ def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
 
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
     account = _Account(
-        url=_address(site, settings.url, settings.url_env),
-        user=_variable(site, settings.user_env, "the user for WordPress"),
-        password=_variable(site, settings.password_env, "the user's application password"),
+        url=settings.url or address(site, settings.url_env, "the address of the CMS"),
+        user=variable(site, settings.user_env, "the user for WordPress"),
+        password=variable(site, settings.password_env, "the user's application password"),
     )
     return _by_rest(site, settings, account, clock)
 
@@ -187,6 +198,7 @@ def _by_rest(site: Site, settings: WordPressCMSSettings, account: _Account, cloc
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
+        at_once=site.settings.lane.cms_requests_at_once,
     )
     form = PageForm(
         base_url=site.settings.base_url,
@@ -195,23 +207,3 @@ def _by_rest(site: Site, settings: WordPressCMSSettings, account: _Account, cloc
         json_ld=settings.json_ld,
     )
     return WordPressCMS(rest, form, content_type=settings.content_type, clock=clock)
-
-
-def _variable(site: Site, name: str, what: str) -> str:
-    """What the environment variable ``name`` holds."""
-    value = environment().get(name, "").strip()
-    if not value:
-        raise ConfigurationError(
-            f"{site.file}: {what} is missing; set it in the environment variable {name}"
-        )
-    return value
-
-
-def _address(site: Site, url: str | None, url_env: str) -> str:
-    """Where a CMS is reached: as the site's file says, else as the environment does."""
-    if url is not None:
-        return url
-    try:
-        return checked_url(_variable(site, url_env, "the address of the CMS"))
-    except ValueError as error:
-        raise ConfigurationError(f"{site.file}: environment variable {url_env}: {error}") from None

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from content_pipeline.core.chain import Chain
 from content_pipeline.core.cms_settings import CMS_MODELS
 from content_pipeline.core.errors import SiteFileError
+from content_pipeline.core.hook_settings import HOOK_MODELS
 from content_pipeline.core.identity import digest
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.topics import used_columns
@@ -192,9 +193,11 @@ def _first_error(error: ValidationError, lines: _Lines) -> SiteFileError:
 
 
 def _in_file(location: Location) -> Location:
-    """The place in the file of an error at ``location`` of the model, which names a CMS's kind."""
+    """The place in the file of an error at ``location`` of the model, which names kinds."""
     if location[:1] == ("cms",) and len(location) > 1:
         return ("attributes", "cms", *location[2:])
+    if location[:1] == ("announce",) and len(location) > 2:
+        return ("attributes", "announce", location[1], *location[3:])
     return ("attributes", *location)
 
 
@@ -202,6 +205,8 @@ def _field_names(model: type[BaseModel], location: Location) -> list[str]:
     """The keys that are known at ``location`` of the settings."""
     if location[:1] == ("cms",):
         return list(CMS_MODELS[str(location[1])].model_fields)
+    if location[:1] == ("announce",):
+        return list(HOOK_MODELS[str(location[2])].model_fields)
     parts = iter(location)
     for part in parts:
         declared = model.model_fields.get(str(part))

@@ -123,6 +123,22 @@ MISTAKES = {
         "    folder: public/towns\n    zzz: 1",
         "line 26, attributes.cms.zzz: unknown key 'zzz'; known keys: kind, folder",
     ),
+    "a typo in a hook": (
+        "  cms:",
+        "  announce:\n    - kind: sitemap\n    - kind: webhook\n      debonce_s: 3\n\n  cms:",
+        "line 27, attributes.announce.1.debonce_s: unknown key 'debonce_s'; did you mean "
+        "'debounce_s'?",
+    ),
+    "an unknown hook": (
+        "  cms:",
+        "  announce:\n    - kind: carrier_pigeon\n\n  cms:",
+        "line 25, attributes.announce.0: `kind` must be one of: sitemap, index_page, redirects, ",
+    ),
+    "hooks that do not fit": (
+        "  cms:",
+        "  announce:\n    - kind: redirects\n\n  cms:",
+        "announce: redirects go with `topics.when_gone: redirect` and `redirect_to`",
+    ),
     "a key outside attributes": (
         "attributes:",
         "extras: 1\nattributes:",

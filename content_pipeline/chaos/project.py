@@ -67,6 +67,10 @@ LATE_QUIET_S = 6.0
 CMS_LATENCY_S = 0.03
 CMS_DEADLINE_S = 10.0
 
+DEPLOY_VARIABLE = "CHAOS_DEPLOY_HOOK"
+DEPLOY_HOOK = {"kind": "deploy_hook", "url_env": DEPLOY_VARIABLE, "debounce_s": 1}
+"""A host that builds the site anew whenever it is called: the CMS's imitation counts the calls."""
+
 TRIES = 12
 """Of each class that the plan draws: at its shares no page of ten thousand meets so many."""
 
@@ -152,10 +156,11 @@ def arena(plan: ArenaPlan) -> Iterator[Arena]:
     root = Path(tempfile.mkdtemp(prefix="cp-chaos-"))
     root.chmod(0o755)  # root's database server runs as nobody, who must be able to enter
     project = Project(root=root)
-    variables = _variables(root)
     names = names_of(plan.pages)
     try:
         _write(root, names, plan)
+        cms = _cms(project, plan)
+        variables = _variables(root, cms)
         ledger = open_ledger(project, variables)
         try:
             address = ensure_provider_running(project.data_home, _provider_settings(plan.seed))
@@ -165,7 +170,7 @@ def arena(plan: ArenaPlan) -> Iterator[Arena]:
                 variables=variables,
                 ledger=ledger,
                 sandbox=address.client(),
-                cms=_cms(project, plan),
+                cms=cms,
                 late_s=LATE_S if plan.late else 0.0,
             )
         finally:
@@ -181,10 +186,11 @@ def _cms(project: Project, plan: ArenaPlan) -> CMSClient | None:
     return ensure_cms_running(project.data_home).client()
 
 
-def _variables(root: Path) -> dict[str, str]:
-    left_out = {VARIABLE, DAY_BUDGET_VARIABLE}
+def _variables(root: Path, cms: CMSClient | None) -> dict[str, str]:
+    left_out = {VARIABLE, DAY_BUDGET_VARIABLE, DEPLOY_VARIABLE}
     kept = {name: value for name, value in environment().items() if name not in left_out}
-    return {**kept, HOME_VARIABLE: str(root)}
+    hook = {} if cms is None else {DEPLOY_VARIABLE: f"{cms.base_url}/hooks/deploy/{SITE}"}
+    return {**kept, **hook, HOME_VARIABLE: str(root)}
 
 
 def _provider_settings(seed: int) -> ProviderSettings:
@@ -234,6 +240,7 @@ def _attributes(plan: ArenaPlan) -> dict[str, Any]:
             },
         },
         "cms": _cms_attributes(plan),
+        **({} if plan.target is Target.FOLDER else {"announce": [DEPLOY_HOOK]}),
         "lane": {
             "lease_s": LEASE_S,
             "patience_s": PATIENCE_S,

@@ -157,3 +157,4 @@ def _cms_rows(site: SiteNumbers) -> Iterator[tuple[str, str, str]]:
         f"calls before an announced wait was over: {site.cms_early_for_page:,} of the page's, "
         f"{site.cms_early_for_site:,} of the site's",
     )
+    yield "deploy hook", f"{site.deploy_calls:,}", "calls, one for many pages"

@@ -6,6 +6,7 @@ What belongs here: reading and parsing. What the records mean is ``site_truth``'
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from content_pipeline.chaos.site_truth import (
     Write,
 )
 from content_pipeline.chaos.waits import Received
+from content_pipeline.sandbox.cms.accounts import PIPELINE
 from content_pipeline.sandbox.cms.client import CMSClient
+from content_pipeline.sandbox.cms.pages import Status
 
 SITEMAP = "sitemap.xml"
 
@@ -87,7 +90,22 @@ def cms_records(cms: CMSClient) -> CMSRecords:
         stale_overwrites=len(truth["stale_overwrites"]),
         edits_overwritten=len(truth["edits_overwritten"]),
         received=[_received(each) for each in cms.requests()],
+        changed_at=_changed_at(cms),
+        deployed_at=[
+            datetime.fromisoformat(told["at"])
+            for told in cms.deliveries()
+            if told["kind"] == "deploy" and told["status"] < HTTPStatus.BAD_REQUEST
+        ],
     )
+
+
+def _changed_at(cms: CMSClient) -> datetime | None:
+    ours = [
+        datetime.fromisoformat(change["at"])
+        for change in cms.history()
+        if change["by"] == PIPELINE.id and change["status"] == Status.PUBLISH
+    ]
+    return max(ours, default=None)
 
 
 def _live(cms: CMSClient) -> Iterator[LivePage]:

@@ -67,6 +67,10 @@ class CMSRecords:
     stale_overwrites: int
     edits_overwritten: int
     received: Sequence[Received]
+    changed_at: datetime | None = None
+    """When we last changed what visitors see."""
+    deployed_at: Sequence[datetime] = ()
+    """When the host was told to build the site anew, in order."""
 
 
 SiteRecords = FolderRecords | CMSRecords
@@ -98,6 +102,9 @@ class SiteNumbers:
     cms_requests: int = 0
     cms_writes: int = 0
     cms_faults: int = 0
+    deploy_calls: int = 0
+    never_deployed: bool = False
+    """Whether the host was not told of our last change."""
 
     @property
     def requests_per_page(self) -> float:
@@ -118,6 +125,7 @@ class SiteNumbers:
             (self.edits_overwritten, "a person's edit was overwritten"),
             (self.cms_early_for_page, "a page was sent again before the CMS's wait was over"),
             (self.cms_early_for_site, "the CMS was called before its announced wait was over"),
+            (self.never_deployed, "the deploy hook was not called after the last change"),
         )
         return [sentence for is_broken, sentence in checks if is_broken]
 
@@ -159,7 +167,15 @@ def _judge_cms(records: CMSRecords, wanted: Wanted, kills: Sequence[datetime]) -
         cms_requests=len(records.received),
         cms_writes=len(writes),
         cms_faults=sum(each.fault is not None for each in writes),
+        deploy_calls=len(records.deployed_at),
+        never_deployed=_never_deployed(records),
     )
+
+
+def _never_deployed(records: CMSRecords) -> bool:
+    if records.changed_at is None:
+        return False
+    return not records.deployed_at or records.deployed_at[-1] < records.changed_at
 
 
 def _unwanted(live: Iterable[LivePage], wanted: Collection[str]) -> int:

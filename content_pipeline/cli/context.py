@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from content_pipeline.bootstrap import open_ledger
+from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.config import Project, find_project
 from content_pipeline.core.errors import ConfigurationError, SiteFileError
 from content_pipeline.ledger.database import Ledger
+from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site, load_site
 
 site_option = click.option(
@@ -89,6 +90,15 @@ def opened_ledger(project: Project | None = None) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.dispose()
+
+
+@contextmanager
+def opened_site(name: str | None) -> Iterator[SiteRuntime]:
+    """The one site that is meant with all that works on it, its ledger closed afterwards."""
+    project = find_project()
+    site = choose_site(project, name)
+    with opened_ledger(project) as ledger:
+        yield open_site(site, project, ledger, purpose="cli")
 
 
 def person() -> str:

@@ -20,8 +20,18 @@ from content_pipeline.cli.story import print_story
 from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
-from content_pipeline.core.states import NEEDS_PERSON, PageJobState
-from content_pipeline.ledger import call_limits, overview, reports, routes, spend
+from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import (
+    announcements,
+    call_limits,
+    overview,
+    reports,
+    rollbacks,
+    routes,
+    spend,
+)
+from content_pipeline.ledger.announcements import HookStanding
+from content_pipeline.ledger.overview import SiteStatus
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
 
@@ -48,6 +58,7 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
     table = plain_table(f"{settings.title} ({settings.site})", None, None)
     table.add_row("topics", f"{found.topics:,}")
     table.add_row("live pages", f"{found.live_pages:,}")
+    _add_what_people_did(table, connection, found, settings.site)
     for state in PageJobState:
         if found.states.get(state):
             table.add_row(state.value.replace("_", " "), f"{found.states[state]:,}")
@@ -59,14 +70,20 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
     table.add_row("announcements waiting", f"{found.pending_announcements:,}")
     if found.failed_announcements:
         table.add_row("announcements failed", f"{found.failed_announcements:,}")
+    for hook in announcements.standings(connection, settings.site):
+        table.add_row(f"hook {hook.kind.replace('_', ' ')}", escape(_hook_told(hook)))
     table.add_row("spent", f"${money.settled_usd:,.4f}")
     table.add_row("reserved by calls that are out", f"${money.reserved_usd:,.4f}")
     table.add_row(
         "possible double spend", f"${money.uncertain_usd:,.4f} in {money.uncertain_calls} calls"
     )
     console.print(table)
-    pages = reports.page_reports(connection, settings.site)
-    failed = [page for page in pages if page.state in NEEDS_PERSON]
+    _print_failures(connection, found, settings.site, console)
+
+
+def _print_failures(connection: Connection, found: SiteStatus, site: str, console: Console) -> None:
+    pages = reports.page_reports(connection, site)
+    failed = [page for page in pages if page.needs_person]
     for page in failed[:SHOWN]:
         reason = escape(page.failure_message or "")
         console.print(
@@ -74,8 +91,39 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
         )
     for message in found.rejected_rows[:SHOWN]:
         console.print(f"[red]{escape(message)}[/red]", soft_wrap=True)
+    if found.site_changes:
+        told = f"pages changed on the site: content-pipeline conflicts --site {site}"
+        console.print(told, style="yellow")
     if len(failed) > SHOWN:
         console.print(f"and {len(failed) - SHOWN} more that need a person")
+
+
+def _add_what_people_did(
+    table: Table, connection: Connection, found: SiteStatus, site: str
+) -> None:
+    """Topics taken out of the table, pages changed on the site, ways of making taken back."""
+    if found.retired_topics:
+        table.add_row("topics that left the table", f"{found.retired_topics:,}")
+    for change, count in found.site_changes.items():
+        table.add_row(f"{change.value} on the site", f"{count:,}")
+    for taken_back in rollbacks.of_site(connection, site):
+        why = f"{taken_back.generation_version}: {taken_back.cause} ({taken_back.by})"
+        table.add_row("rolled back", escape(why))
+
+
+def _hook_told(hook: HookStanding) -> str:
+    """How a hook stands, in words."""
+    last = f"last call {when(hook.called_at)}" if hook.called_at else "never called"
+    if hook.gathers:
+        assert hook.next_attempt_at is not None
+        return f"gathers until {when(hook.next_attempt_at)}; {last}"
+    if hook.failure_class is not None:
+        again = f", again {when(hook.next_attempt_at)}" if hook.next_attempt_at else ", given up"
+        return f"failed{again}: {hook.failure_class}: {hook.failure_message}"
+    if hook.next_attempt_at is not None or hook.outcome is None:
+        return f"is to be told; {last}"
+    pages = "" if hook.pages_told is None else f" of {hook.pages_told:,} pages"
+    return f"{hook.outcome.replace('_', ' ')}{pages}; {last}; {hook.result_reference}"
 
 
 def _add_routes(table: Table, connection: Connection, site: Site) -> None:

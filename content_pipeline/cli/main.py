@@ -9,12 +9,17 @@ from sqlalchemy.exc import OperationalError
 from content_pipeline import __version__
 from content_pipeline.chaos.command import chaos
 from content_pipeline.cli.cancel import cancel
+from content_pipeline.cli.conflicts import conflicts
 from content_pipeline.cli.costs import show_costs
+from content_pipeline.cli.doctor import doctor
 from content_pipeline.cli.inspect import show, status, uncertain
 from content_pipeline.cli.repair import repair
+from content_pipeline.cli.republish import republish
 from content_pipeline.cli.resume import resume
+from content_pipeline.cli.rollback import rollback
 from content_pipeline.cli.run import run
 from content_pipeline.cli.services import db, sandbox
+from content_pipeline.cli.survey import survey
 from content_pipeline.core.errors import ContentPipelineError
 
 
@@ -55,6 +60,11 @@ for command in (
     cancel,
     resume,
     repair,
+    survey,
+    conflicts,
+    republish,
+    rollback,
+    doctor,
     db,
     sandbox,
     chaos,

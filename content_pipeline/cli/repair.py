@@ -15,7 +15,7 @@ from content_pipeline.cli.context import (
     stated,
 )
 from content_pipeline.cli.story import print_story
-from content_pipeline.cli.tables import plain_table, when
+from content_pipeline.cli.tables import counted, plain_table, when
 from content_pipeline.config import find_project
 from content_pipeline.core.causes import PREFIX, WHAT_TO_DO
 from content_pipeline.core.errors import ConfigurationError
@@ -52,18 +52,14 @@ def repair_list(site_name: str | None) -> None:
             with ledger.begin() as connection:
                 groups = failed_pages.by_cause(connection, name)
             count = sum(len(group.pages) for group in groups)
-            console.print(f"{name}: {_pages(count)} need a person", style="bold")
+            console.print(f"{name}: {counted(count)} need a person", style="bold")
             for group in groups:
                 _print_group(group, console)
 
 
-def _pages(count: int) -> str:
-    return "1 page" if count == 1 else f"{count:,} pages"
-
-
 def _print_group(group: FailedGroup, console: Console) -> None:
     cause, example = group.cause, group.pages[0]
-    heading = f"{_pages(len(group.pages))}: {cause.text}"
+    heading = f"{counted(len(group.pages))}: {cause.text}"
     lines = (
         f"  {cause.fingerprint}, {cause.failure_class}: {EXPLANATIONS[cause.failure_class]}",
         f"  e.g. {example.topic_key}: {example.message}",

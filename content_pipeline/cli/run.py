@@ -19,7 +19,7 @@ from content_pipeline.cli.context import choose_site, opened_ledger, plain_conso
 from content_pipeline.cli.summary import RunSummary, print_summary
 from content_pipeline.config import Project, find_project
 from content_pipeline.core.states import FINAL, PageJobState
-from content_pipeline.ledger import overview, reports, routes
+from content_pipeline.ledger import announcements, overview, reports, routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.intake import Intake, topic_keys
 from content_pipeline.ledger.leases import Selection
@@ -72,9 +72,12 @@ def _work(
             if settled.state in FINAL:
                 done.add(settled.topic_key)
                 progress.update(task, completed=len(done))
-    announced = announce(runtime, even_given_up=True)
+    patience_s = 0.0 if stop.is_set() else runtime.site.lane.patience_s
+    announced = announce(runtime, even_given_up=True, patience_s=patience_s)
     with runtime.ledger.begin() as connection:
         found = overview.site_status(connection, site.settings.site)
+        hooks = announcements.standings(connection, site.settings.site)
+        gathering = tuple(hook for hook in hooks if hook.gathers)
         return RunSummary(
             site=site.settings,
             pages=tuple(reports.page_reports(connection, selection.site, selection.topics)),
@@ -82,10 +85,13 @@ def _work(
             rejected_rows=found.rejected_rows,
             work=overview.work_of(connection, runtime.worker),
             announced=announced,
-            untold=found.pending_announcements,
+            untold=found.pending_announcements - len(gathering),
+            gathering=gathering,
             closed_routes=_closed_routes(connection, runtime),
             look_at=where_to_look(site, project),
             interrupted=stop.is_set(),
+            newly_retired=intake.retired,
+            rolled_back=intake.rolled_back,
         )
 
 
@@ -95,9 +101,9 @@ def _closed_routes(connection: Connection, runtime: SiteRuntime) -> tuple[RouteR
 
 
 def _selection(ledger: Ledger, site: str, keys: tuple[str, ...]) -> Selection:
-    """What the table names; topics that have left it are not worked on.
+    """What the table names, and the pages of topics that have left it, which may have to go.
 
-    Without the keys where they are all that the site has: naming 20,000 of them made a claim take
+    Without the keys where they are all that the table has: naming 20,000 of them made a claim take
     18 ms instead of 1, and each page is claimed.
     """
     with ledger.begin() as connection:
@@ -108,7 +114,11 @@ def _selection(ledger: Ledger, site: str, keys: tuple[str, ...]) -> Selection:
 def _published(ledger: Ledger, selection: Selection) -> set[str]:
     with ledger.begin() as connection:
         pages = reports.page_reports(connection, selection.site, selection.topics)
-    return {page.topic_key for page in pages if page.state is PageJobState.PUBLISHED}
+    return {
+        page.topic_key
+        for page in pages
+        if page.state is PageJobState.PUBLISHED and not page.topic_is_retired
+    }
 
 
 def _progress(console: Console, *, quiet: bool) -> Progress:

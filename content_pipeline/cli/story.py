@@ -11,11 +11,18 @@ from sqlalchemy import Connection, RowMapping
 from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.core.failures import EXPLANATIONS
 from content_pipeline.core.states import NEXT, WORKABLE, PageJobState, public_status
-from content_pipeline.ledger import cancellations, input_fixes, rejections, reports
+from content_pipeline.ledger import (
+    cancellations,
+    input_fixes,
+    rejections,
+    reports,
+    site_changes,
+)
 from content_pipeline.ledger.cancellations import CancelWish
 from content_pipeline.ledger.input_fixes import InputFix
 from content_pipeline.ledger.rejections import Rejection
 from content_pipeline.ledger.reports import PageReport
+from content_pipeline.ledger.site_changes import SiteEvent
 
 
 def print_story(connection: Connection, site: str, page: PageReport, console: Console) -> None:
@@ -30,6 +37,8 @@ def print_story(connection: Connection, site: str, page: PageReport, console: Co
     console.print(_transitions(connection, page))
     if page.page_id:
         console.print(_effects(connection, page.page_id))
+        if events := site_changes.history(connection, page.page_id):
+            console.print(site_history(events))
     jobs = reports.earlier_jobs(connection, site, page.topic_key)
     if others := [job for job in jobs if job["page_job_id"] != page.page_job_id]:
         console.print(_earlier(others))
@@ -45,6 +54,14 @@ def _facts(site: str, page: PageReport, wish: CancelWish | None) -> Table:
         table.add_row("", EXPLANATIONS[page.failure_class])
     if wish is not None:
         table.add_row("cancel asked for", escape(f"{when(wish.at)} by {wish.by}: {wish.reason}"))
+    if page.topic_is_retired:
+        table.add_row("topic", "no longer in the table")
+    if page.site_change:
+        assert page.site_change_found_at is not None
+        since = f"{page.site_change}, found {when(page.site_change_found_at)}"
+        table.add_row("on the site", escape(f"{since}: {page.site_change_reason}"))
+    if page.withdrawn_at:
+        table.add_row("taken off the site", when(page.withdrawn_at))
     if page.state is PageJobState.FAILED_RETRYABLE or "uncertain" in page.state:
         table.add_row("not before", when(page.next_attempt_at))
     if page.state in WORKABLE:
@@ -113,6 +130,14 @@ def _effects(connection: Connection, page_id: str) -> Table:
             escape(row["result_reference"] or ""),
             escape(row["failure_message"] or ""),
         )
+    return table
+
+
+def site_history(events: Sequence[SiteEvent]) -> Table:
+    """What was found and done about a page on the site, oldest first."""
+    table = plain_table("On the site", "at", "what", "by", "detail")
+    for at, kind, detail, by in events:
+        table.add_row(when(at), kind.value.replace("_", " "), escape(by), escape(detail))
     return table
 
 

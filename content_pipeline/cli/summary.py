@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from content_pipeline.core.durations import in_words
 from content_pipeline.core.failures import EXPLANATIONS, Failure
 from content_pipeline.core.ports import Announcement
-from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.site import SiteSettings, WhenGone
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
+from content_pipeline.ledger.announcements import HookStanding
 from content_pipeline.ledger.overview import Work
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.ledger.routes import RouteReport
@@ -36,11 +38,27 @@ class RunSummary:
     announced: Mapping[str, Announcement | Failure]
     """By kind of hook what this run's telling came to."""
     untold: int
-    """Announcements that still wait, also of earlier runs."""
+    """Announcements that failed and still wait, also of earlier runs."""
+    gathering: tuple[HookStanding, ...]
+    """Hooks that wait for more to tell, longer than a run does."""
     closed_routes: tuple[RouteReport, ...]
     """Services that keep pages waiting: an announced pause, or a circuit for a person to close."""
     look_at: str
     interrupted: bool
+    newly_retired: tuple[str, ...] = ()
+    """Topics that this run found to have left the table."""
+    rolled_back: str | None = None
+    """Why nothing new was wanted: the way of making pages was rolled back, and who said so."""
+
+    @property
+    def retired(self) -> list[PageReport]:
+        """Pages whose topic is no longer in the table."""
+        return [page for page in self.pages if page.topic_is_retired]
+
+    @property
+    def changed_on_site(self) -> list[PageReport]:
+        """Pages that somebody changed on the site and that wait for a decision."""
+        return [page for page in self.pages if page.awaits_decision]
 
     @property
     def published(self) -> list[PageReport]:
@@ -48,13 +66,15 @@ class RunSummary:
         return [
             page
             for page in self.pages
-            if page.state is PageJobState.PUBLISHED and page.topic_key not in self.reused
+            if page.state is PageJobState.PUBLISHED
+            and page.topic_key not in self.reused
+            and not page.topic_is_retired
         ]
 
     @property
     def failed(self) -> list[PageReport]:
         """Pages that need a person."""
-        return [page for page in self.pages if page.state in NEEDS_PERSON]
+        return [page for page in self.pages if page.needs_person]
 
     @property
     def uncertain(self) -> list[PageReport]:
@@ -64,20 +84,29 @@ class RunSummary:
     @property
     def cancelled(self) -> list[PageReport]:
         """Pages that a person stopped."""
-        return [page for page in self.pages if page.state is PageJobState.CANCELLED]
+        return [
+            page
+            for page in self.pages
+            if page.state is PageJobState.CANCELLED and not page.topic_is_retired
+        ]
 
     @property
     def waiting(self) -> list[PageReport]:
         """Pages that a later run goes on with."""
         settled = {PageJobState.PUBLISHED, PageJobState.CANCELLED, *NEEDS_PERSON, *_UNCERTAIN}
-        return [page for page in self.pages if page.state not in settled]
+        return [
+            page
+            for page in self.pages
+            if page.state not in settled
+            and (not page.topic_is_retired or page.state is PageJobState.WITHDRAWING)
+        ]
 
     @property
     def all_settled(self) -> bool:
         """Whether every row of the table is a published page and everybody was told."""
         told = not any(isinstance(outcome, Failure) for outcome in self.announced.values())
         open_pages = self.failed or self.uncertain or self.waiting or self.rejected_rows
-        return told and not self.untold and not open_pages
+        return told and not self.untold and not open_pages and self.rolled_back is None
 
 
 def print_summary(summary: RunSummary, console: Console) -> None:
@@ -103,12 +132,16 @@ def print_summary(summary: RunSummary, console: Console) -> None:
     for kind, outcome in summary.announced.items():
         told = f"failed: {outcome.message}" if isinstance(outcome, Failure) else outcome.location
         table.add_row(kind.replace("_", " "), "", escape(told))
+    for hook in summary.gathering:
+        note = f"waits {in_words(hook.wait_s or 0)} for more; a later run or the sensor tells it"
+        table.add_row(hook.kind.replace("_", " "), "", note)
     if summary.untold:
         table.add_row(
             "untold", f"{summary.untold:,}", "announcements that a later run goes on with"
         )
     table.add_row("look at", "", escape(summary.look_at))
     console.print(table)
+    _print_news(summary, console)
     _print_failures(summary, console)
 
 
@@ -132,7 +165,18 @@ def _page_rows(summary: RunSummary) -> list[tuple[str, int, str]]:
     ]
     if summary.cancelled:
         rows.append(("cancelled", len(summary.cancelled), "stopped by a person"))
+    if summary.retired:
+        rows.append(("retired", len(summary.retired), _retired_note(summary)))
+    if summary.changed_on_site:
+        count = len(summary.changed_on_site)
+        rows.append(("changed on the site", count, "left as they are until somebody decides"))
     return rows
+
+
+def _retired_note(summary: RunSummary) -> str:
+    gone = sum(page.state is PageJobState.WITHDRAWN for page in summary.retired)
+    there = sum(page.published_revision is not None for page in summary.retired)
+    return f"no longer in the table; {gone:,} taken off the site, {there:,} still there"
 
 
 def _waiting_note(summary: RunSummary) -> str:
@@ -158,6 +202,31 @@ def _dollars(summary: RunSummary) -> str:
     if summary.work.uncertain_usd:
         notes.append(f"${summary.work.uncertain_usd:,.4f} of it may not have been billed")
     return "; ".join(notes)
+
+
+def _print_news(summary: RunSummary, console: Console) -> None:
+    """What a person should know although nothing failed."""
+    if summary.rolled_back is not None:
+        told = (
+            f"nothing new is made: this way of making pages was rolled back: {summary.rolled_back};"
+            " change the prompt or the model, or lift it with `content-pipeline rollback --lift`"
+        )
+        console.print(f"[yellow]{escape(told)}[/yellow]", soft_wrap=True)
+    if summary.newly_retired:
+        named = ", ".join(summary.newly_retired[:SHOWN_FAILURES])
+        more = ", …" if len(summary.newly_retired) > SHOWN_FAILURES else ""
+        goes = summary.site.topics.when_gone is not WhenGone.KEEP
+        fate = "their pages are taken off the site" if goes else "their pages stay on the site"
+        told = f"left the table: {named}{more}; {fate} (topics.when_gone)"
+        console.print(f"[yellow]{escape(told)}[/yellow]", soft_wrap=True)
+    for page in summary.changed_on_site[:SHOWN_FAILURES]:
+        reason = escape(page.site_change_reason or "")
+        console.print(f"[yellow]{escape(page.topic_key)}[/yellow]: {reason}", soft_wrap=True)
+    if summary.changed_on_site:
+        console.print(
+            f"  decide about them: content-pipeline conflicts --site {summary.site.site}",
+            style="dim",
+        )
 
 
 def _print_failures(summary: RunSummary, console: Console) -> None:

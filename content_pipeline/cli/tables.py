@@ -17,3 +17,8 @@ def plain_table(title: str, *columns: str | None) -> Table:
 def when(moment: datetime) -> str:
     """A time as people read it, UTC."""
     return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def counted(pages: int) -> str:
+    """A number of pages in words."""
+    return "1 page" if pages == 1 else f"{pages:,} pages"

@@ -9,14 +9,21 @@ import warnings
 import dagster as dg
 from pydantic import BaseModel
 
+from content_pipeline.components.announcement_assets import build_announcements
 from content_pipeline.components.due_work import (
     build_due_job,
     build_due_sensor,
     build_partitions_sensor,
 )
 from content_pipeline.components.lane_assets import build_lane
+from content_pipeline.components.reconciling import build_reconcile_job, build_reconcile_sensor
+from content_pipeline.components.republishing import build_republish_job
 from content_pipeline.components.site_assets import SiteAssets
-from content_pipeline.components.sitemap_asset import build_sitemap
+from content_pipeline.components.site_watch import (
+    build_site_changes_sensor,
+    build_survey_job,
+    build_sweep_schedule,
+)
 from content_pipeline.components.topics_asset import build_topics
 from content_pipeline.config import SITE_FILE
 from content_pipeline.core.site import SiteSettings
@@ -38,8 +45,8 @@ class ContentSite(dg.Component):
     def get_spec(cls) -> dg.ComponentTypeSpec:
         """What ``dg list components`` shows."""
         return dg.ComponentTypeSpec(
-            description="A site of generated pages: topics, drafts, pages, artifacts, a sitemap.",
-            produces=["asset", "asset_check", "job", "sensor"],
+            description="A site of generated pages: topics, drafts, pages, announcements.",
+            produces=["asset", "asset_check", "job", "sensor", "schedule"],
         )
 
     @classmethod
@@ -56,7 +63,7 @@ class ContentSite(dg.Component):
         return cls(load_site(context.path / SITE_FILE))
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002
-        """The site's assets, checks, job and sensors."""
+        """The site's assets, checks, jobs, sensors and schedule."""
         return site_definitions(self.site)
 
 
@@ -68,8 +75,15 @@ def site_definitions(site: Site) -> dg.Definitions:
         for category in (dg.BetaWarning, dg.PreviewWarning):
             warnings.simplefilter("ignore", category)
         due_job = build_due_job(assets)
+        reconcile_job, survey_job = build_reconcile_job(assets), build_survey_job(assets)
         return dg.Definitions(
-            assets=[build_topics(assets), build_lane(assets), build_sitemap(assets)],
-            jobs=[due_job],
-            sensors=[build_due_sensor(assets, due_job), build_partitions_sensor(assets)],
+            assets=[build_topics(assets), build_lane(assets), *build_announcements(assets)],
+            jobs=[due_job, reconcile_job, survey_job, build_republish_job(assets)],
+            sensors=[
+                build_due_sensor(assets, due_job),
+                build_partitions_sensor(assets),
+                build_reconcile_sensor(assets, reconcile_job),
+                build_site_changes_sensor(assets, survey_job),
+            ],
+            schedules=[build_sweep_schedule(assets, survey_job)],
         )

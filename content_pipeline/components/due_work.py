@@ -107,7 +107,7 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
             everything = Selection(site=assets.name)
             budget_waits.wake(connection, everything, caps_of(assets.site))
             outlook = _outlook(connection, assets.site)
-            untold_s = effects.seconds_until_due(connection, assets.name, settings.lane.lease_s)
+            untold_s = effects.seconds_until_due(connection, assets.name, settings.telling_s)
         if 0 in (outlook.wait_s, untold_s):
             return dg.RunRequest()
         untold = "" if untold_s is None else f" An announcement is due in {untold_s:.0f} s."

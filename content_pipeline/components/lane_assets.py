@@ -53,7 +53,11 @@ def _materialize(
         return
     topics = tuple(context.partition_keys)
     # What is materialized is the table as it is now, whether or not `topics` ever was.
-    submit(site, topic_rows(assets.site), requested_by=site.worker, only=topics)
+    taken = submit(site, topic_rows(assets.site), requested_by=site.worker, only=topics)
+    if taken.rolled_back is not None:
+        context.log.warning(
+            f"nothing new is made: this way of making pages was rolled back: {taken.rolled_back}"
+        )
     selection = Selection(site=assets.name, topics=topics, stages=stages)
     end_run(context, work_on(context, assets, site, selection, interruption))
 

@@ -31,7 +31,7 @@ from content_pipeline.components.project import this_project
 from content_pipeline.components.site_assets import CHECKS, SiteAssets
 from content_pipeline.components.standing import Standing, reached_by, standing
 from content_pipeline.core.failures import EXPLANATIONS
-from content_pipeline.core.states import NEXT, Stage
+from content_pipeline.core.states import NEXT, PageJobState, Stage
 from content_pipeline.ledger import drafts, jobs, reports
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.operations.runtime import SiteRuntime
@@ -115,7 +115,8 @@ def evaluate_checks(
 ) -> None:
     """Tell the story of every page, green or not, in the check of each asset of ``stages``.
 
-    A failed page's story is an observation as well: its partition's own pane lists those only.
+    The story of a failed page, and of one that is changed on the site or taken off it, is an
+    observation as well: its partition's own pane lists those only.
     """
     keys = [page.topic_key for page in pages]
     for stage in _in_order(stages):
@@ -124,8 +125,8 @@ def evaluate_checks(
             stands = standing(page, stage)
             checked = materialized.get(page.topic_key)
             log_check(context, _evaluation(assets, stage, page, stands, checked))
-            if stands is Standing.FAILED:
-                context.log_event(_observation(assets, stage, page))
+            if stands is Standing.FAILED or _is_news(page, stage):
+                context.log_event(_observation(assets, stage, page, stands))
 
 
 def _in_order(stages: frozenset[Stage]) -> list[Stage]:
@@ -156,7 +157,7 @@ def _evaluation(
     return dg.AssetCheckEvaluation(
         asset_key=assets.key(stage),
         check_name=CHECKS[stage],
-        passed=stands is Standing.DONE,
+        passed=stands is Standing.DONE and not _is_news(page, stage),
         severity=dg.AssetCheckSeverity.ERROR if needs_person else dg.AssetCheckSeverity.WARN,
         description=_story(page, stage, stands),
         metadata=check_metadata(page),
@@ -165,17 +166,34 @@ def _evaluation(
     )
 
 
-def _observation(assets: SiteAssets, stage: Stage, page: PageReport) -> dg.AssetObservation:
+def _is_news(page: PageReport, stage: Stage) -> bool:
+    """Whether the site shows something else than the newest materialization says."""
+    withdrawn = page.withdrawn_at is not None and page.state is PageJobState.WITHDRAWN
+    return stage is Stage.ARTIFACT and (page.awaits_decision or withdrawn)
+
+
+def _observation(
+    assets: SiteAssets, stage: Stage, page: PageReport, stands: Standing
+) -> dg.AssetObservation:
     return dg.AssetObservation(
         asset_key=assets.key(stage),
         partition=page.topic_key,
-        description=_story(page, stage, Standing.FAILED),
+        description=_story(page, stage, stands),
         metadata=check_metadata(page),
     )
 
 
 def _story(page: PageReport, stage: Stage, stands: Standing) -> str:
     """One or two sentences: what happened, and what happens next."""
+    if stage is Stage.ARTIFACT and page.state is PageJobState.WITHDRAWN:
+        return f"{page.name} is off the site: its topic is no longer in the table."
+    if stage is Stage.ARTIFACT and page.awaits_decision and stands is Standing.DONE:
+        assert page.site_change_found_at is not None
+        found = f"{page.site_change_found_at:%Y-%m-%d %H:%M} UTC"
+        return (
+            f"{page.name}: {page.site_change_reason} (found {found}). Next: a person decides which "
+            "text stands; see `content-pipeline conflicts`."
+        )
     if stands is Standing.DONE:
         return f"{page.name}: {_DONE[stage]}."
     if page.failure_class is None:

@@ -94,6 +94,10 @@ def check_metadata(page: PageReport) -> Metadata:
             "error": page.failure_message or "",
             "meaning": EXPLANATIONS[page.failure_class],
         }
+    if page.site_change:
+        told |= {"on_the_site": page.site_change_reason or page.site_change.value}
+    if page.topic_is_retired:
+        told |= {"topic": "no longer in the table"}
     told |= {
         "attempts": str(len(page.of_kind(AttemptKind.GENERATE))),
         "publish_attempts": str(len(page.of_kind(AttemptKind.PUBLISH))),

@@ -19,7 +19,7 @@ from content_pipeline.components.dagster_private import (
 from content_pipeline.components.interruption import Interruption
 from content_pipeline.components.page_events import PageEvents, RunContext, evaluate_checks
 from content_pipeline.components.run_summary import RunSummary
-from content_pipeline.components.site_assets import SITEMAP_VERSION, SiteAssets
+from content_pipeline.components.site_assets import ANNOUNCEMENT_VERSION, SiteAssets
 from content_pipeline.core.states import Stage
 from content_pipeline.ledger import overview, reports, routes
 from content_pipeline.ledger.leases import Selection
@@ -99,13 +99,17 @@ def _within_run_limit(
 def _announce(context: RunContext, assets: SiteAssets, runtime: SiteRuntime) -> Told:
     """Tell the site's hooks of what was published, so that the site is complete after any run."""
     told = tell_hooks(runtime)
-    if told.answers:
+    for kind, hook in told.hooks.items():
+        key = assets.announcement(kind)
+        if hook.answer is None:
+            context.log_event(dg.AssetObservation(asset_key=key, metadata=hook.metadata()))
+            continue
         context.log_event(
             dg.AssetMaterialization(
-                asset_key=assets.sitemap,
-                description=f"{told.urls} pages announced",
-                metadata=told.metadata(),
-                tags=version_tags(SITEMAP_VERSION, {assets.key(Stage.ARTIFACT): ""}),
+                asset_key=key,
+                description=f"{hook.urls} pages are public",
+                metadata=hook.metadata(),
+                tags=version_tags(ANNOUNCEMENT_VERSION, {assets.key(Stage.ARTIFACT): ""}),
             )
         )
     return told

@@ -17,8 +17,8 @@ TOPICS_VERSION = "table"
 """The data version of ``topics``, always: a refreshed table with the same rows changes no page, and
 a changed row shows in the page itself."""
 
-SITEMAP_VERSION = "1"
-"""The code version of ``sitemap``; without one its logged events would read as unsynced."""
+ANNOUNCEMENT_VERSION = "1"
+"""The code version of the hooks' assets; without one their logged events would read as unsynced."""
 
 PAGES_PER_RUN = 100
 """Of a backfill. A run costs some 5 s to start, so few pages are dear; a run of 100 is done in
@@ -73,10 +73,9 @@ class SiteAssets:
         """The table of topics as the ledger took it in."""
         return dg.AssetKey([self.name, "topics"])
 
-    @property
-    def sitemap(self) -> dg.AssetKey:
-        """What is announced once pages are proved."""
-        return dg.AssetKey([self.name, "sitemap"])
+    def announcement(self, hook: str) -> dg.AssetKey:
+        """What a hook is told once pages are proved."""
+        return dg.AssetKey([self.name, hook])
 
     @property
     def run_limit(self) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from sqlalchemy import RowMapping
 
 from content_pipeline.core.retries import CLOSES_CIRCUIT
-from content_pipeline.core.states import NEEDS_PERSON, PageJobState, Stage
+from content_pipeline.core.states import FINAL, PageJobState, Stage
 from content_pipeline.ledger.reports import PageReport
 from content_pipeline.ledger.schema import AttemptKind
 
@@ -26,11 +26,19 @@ class Standing(StrEnum):
     FAILED = "failed"
     """Red: a person must act."""
     STOPPED = "stopped"
-    """Grey: a person cancelled it, or a newer page job took its place."""
+    """Grey: a person cancelled it, a newer page job took its place, or its topic left the table."""
 
 
 _VALIDATED = frozenset(
-    {_S.READY_TO_PUBLISH, _S.PUBLISHING, _S.PUBLISH_UNCERTAIN, _S.FAILED_RETRYABLE, _S.PUBLISHED}
+    {
+        _S.READY_TO_PUBLISH,
+        _S.PUBLISHING,
+        _S.PUBLISH_UNCERTAIN,
+        _S.FAILED_RETRYABLE,
+        _S.PUBLISHED,
+        _S.WITHDRAWING,
+        _S.WITHDRAWN,
+    }
 )
 """With a draft, these come after its validation."""
 
@@ -39,9 +47,9 @@ def standing(page: PageReport, stage: Stage) -> Standing:
     """Where ``page`` stands on the asset of ``stage``."""
     if _is_done(page, stage):
         return Standing.DONE
-    if page.state in NEEDS_PERSON or page.failure_class in CLOSES_CIRCUIT:
+    if page.needs_person or page.failure_class in CLOSES_CIRCUIT:
         return Standing.FAILED
-    if page.state in (_S.CANCELLED, _S.SUPERSEDED):
+    if page.state in FINAL:
         return Standing.STOPPED
     return Standing.WAITING
 

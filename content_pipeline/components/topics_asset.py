@@ -97,9 +97,15 @@ def _metadata(taken: Intake, new_partitions: int, reasons: list[_Reason]) -> Met
         "new_or_changed": taken.wanted,
         "unchanged": taken.unchanged,
         "rejected": taken.rejected,
+        "retired": len(taken.retired),
         "new_partitions": new_partitions,
     }
     found: Metadata = {name: dg.MetadataValue.int(count) for name, count in counts.items()}
+    if taken.rolled_back is not None:
+        found["rolled_back"] = dg.MetadataValue.text(taken.rolled_back)
+    if taken.retired:
+        left = [{"topic": key} for key in taken.retired[:SHOWN_REASONS]]
+        found["retired_topics"] = table((("topic", "string"),), left)
     if reasons:
         rows = [{"topic": item.topic, "reason": item.message} for item in reasons[:SHOWN_REASONS]]
         found["rejected_rows"] = table((("topic", "string"), ("reason", "string")), rows)

@@ -7,7 +7,7 @@ done after a look stands in ``publishing``; how a vendor is asked stands in the 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import Verdict
@@ -157,6 +157,26 @@ class CMSCapabilities:
     """A page can be found by our marker wherever it was moved."""
     trash: bool
     """A page taken off the site can be brought back by a person."""
+
+
+class PublicPages(Protocol):
+    """The site as a visitor gets it, caches and all."""
+
+    def why_not_shown(self, document: Document) -> Failure | None:
+        """Why a visitor does not get ``document`` at its URL; None when one does. Never raises."""
+        ...
+
+
+@runtime_checkable
+class FindsOurs(Protocol):
+    """What a CMS may offer beside ``look_up`` when that takes it several requests."""
+
+    def find_ours(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:
+        """As ``CMS.look_up``, but absent says nothing about a stranger at ``path``.
+
+        For a page that is then created: its draft stands elsewhere when the path is taken.
+        """
+        ...
 
 
 class CMS(Protocol):

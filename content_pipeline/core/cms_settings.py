@@ -100,22 +100,26 @@ class SandboxCMSSettings(Settings):
 
 
 def why_unfit_for_wordpress(
-    *, sample_path: str, deadline_s: float, longest_hold_s: float
+    *, sample_path: str, deadline_s: float, longest_hold_s: float, in_turn: int
 ) -> str | None:
     """Why WordPress cannot publish a site as its other settings say; None when it can.
 
     ``sample_path``: a path of its pages, with every column filled. ``deadline_s``: of one request.
+    ``in_turn``: requests, of other pages and its own, that a page waits for before it has an
+    answer.
     """
     if not all(map(WORDPRESS_SLUG.fullmatch, sample_path.strip("/").split("/"))):
         return (
             "WordPress keeps lower-case letters, digits, '_' and single '-' in an address and "
             "changes everything else; correct topics.path"
         )
-    if deadline_s * WORDPRESS_CALLS >= longest_hold_s:
+    waits = WORDPRESS_CALLS * in_turn
+    if deadline_s * waits >= longest_hold_s:
         return (
-            f"a publish may wait {WORDPRESS_CALLS} times cms.deadline_s ({deadline_s:g} s), so "
+            f"a publish may wait {waits} times cms.deadline_s ({deadline_s:g} s), so "
             f"lane.longest_hold_s ({longest_hold_s:g} s) must be longer than that, or a second "
             "worker takes the page over meanwhile"
+            + ("; or raise lane.cms_requests_at_once" if in_turn > 1 else "")
         )
     return None
 

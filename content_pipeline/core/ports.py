@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.money import Usage
@@ -190,6 +190,30 @@ class SiteListing:
     base_url: str
     language: str
     pages: tuple[ListedPage, ...]
+    withdrawn: tuple[str, ...] = ()
+    """Paths of pages that were taken off the site because their topic is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawnPage:
+    """One page that a hook was told of and that visitors see no more."""
+
+    path: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteNews:
+    """What changed on a site since a hook was last told, or a batch of it."""
+
+    site: str
+    site_title: str
+    base_url: str
+    delivery_id: str
+    """The same for the same news told again after a failure, else never the same."""
+    changed: tuple[ListedPage, ...]
+    """Proved public pages that are new or hold another text than when the hook was last told."""
+    withdrawn: tuple[WithdrawnPage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,8 +226,8 @@ class Announcement:
     """False when the other side already held exactly this."""
 
 
-class SiteHook(Protocol):
-    """Something to be told after pages changed: a sitemap, an index page, a deploy hook."""
+class ListingHook(Protocol):
+    """Told the whole list of pages after any of them changed: a sitemap, an index page."""
 
     @property
     def kind(self) -> str:
@@ -213,3 +237,42 @@ class SiteHook(Protocol):
     def announce(self, listing: SiteListing) -> Announcement:
         """Tell it. Harmless to repeat. Raises CallFailed and nothing else."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookTerms:
+    """When and how a hook wants its news."""
+
+    debounce_s: float
+    """It is told so many seconds after the first change, of all changes until then."""
+    batch: int
+    """Pages in one call, at most."""
+    tells_existing: bool = False
+    """Whether pages that were public before the site had this hook are news to it."""
+
+
+@runtime_checkable
+class NewsHook(Protocol):
+    """Told what changed, and of each change once: IndexNow, a cache, a deploy hook, a webhook."""
+
+    @property
+    def kind(self) -> str:
+        """Names the effect in the ledger, e.g. ``indexnow``."""
+        ...
+
+    @property
+    def terms(self) -> HookTerms:
+        """When and how it wants its news."""
+        ...
+
+    def tell(self, news: SiteNews) -> Announcement:
+        """One call. Repeated after a failure or a crash. Raises CallFailed and nothing else."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection."""
+        ...
+
+
+SiteHook = ListingHook | NewsHook
+"""Something to be told after pages changed."""

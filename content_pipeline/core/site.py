@@ -8,6 +8,7 @@ Credentials never stand here: fields that name one name the environment variable
 import re
 from decimal import Decimal
 from enum import StrEnum
+from math import ceil
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
@@ -15,11 +16,18 @@ from pydantic import Field, field_validator, model_validator
 
 from content_pipeline.core.cms_settings import (
     CMSSettings,
+    FolderCMSSettings,
     SandboxCMSSettings,
     WordPressCMSSettings,
     why_unfit_for_wordpress,
 )
 from content_pipeline.core.generation_settings import GenerationSettings
+from content_pipeline.core.hook_settings import (
+    AnyHookSettings,
+    HookSettings,
+    hooks_of,
+    longest_call_s,
+)
 from content_pipeline.core.publishing import ReactionPolicy
 from content_pipeline.core.settings import Retries, Settings, VariableName
 from content_pipeline.core.time_limits import why_out_of_order
@@ -43,7 +51,7 @@ class WhenGone(StrEnum):
     UNPUBLISH = "unpublish"
     """It is taken off the site."""
     REDIRECT = "redirect"
-    """It is taken off the site, and visitors are led elsewhere."""
+    """It is taken off the site, and visitors are led to ``redirect_to``."""
 
 
 class TopicSource(Settings):
@@ -60,13 +68,19 @@ class TopicSource(Settings):
         str, Field(description="the page's path; {column} stands for a slug of that column")
     ] = "/{name}/"
     when_gone: Annotated[
-        WhenGone, Field(description="what happens to the page of a topic that left the table")
+        WhenGone,
+        Field(description="keep, unpublish or redirect the page of a topic that left the table"),
     ] = WhenGone.KEEP
     redirect_to: Annotated[
         str | None, Field(description="path or URL that visitors of such a page are led to")
     ] = None
     most_gone_share: Annotated[
-        float, Field(ge=0, le=1, description="more pages at once are not taken off the site")
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="a larger share of the topics does not go at once: nothing is changed then",
+        ),
     ] = 0.2
 
     @model_validator(mode="after")
@@ -151,6 +165,10 @@ class LaneSettings(Settings):
     publish_quiet_s: Annotated[
         float, Field(ge=0, le=3600, description="longer than the CMS's longest request")
     ] = 60
+    cms_requests_at_once: Annotated[
+        int | None,
+        Field(ge=1, le=64, description="per process; else one for each of its in_flight + 4 pages"),
+    ] = None
     longest_hold_s: Annotated[
         float,
         Field(gt=0, le=86_400, description="a worker whose page makes no move so long loses it"),
@@ -179,9 +197,35 @@ class SiteSettings(Settings):
     budgets: Budgets = Budgets()
     retries: Retries = Field(default_factory=dict)
     lane: LaneSettings = LaneSettings()
+    check_public_url: Annotated[
+        bool, Field(description="a page counts as published only when a visitor's request shows it")
+    ] = False
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()
+    announce: Annotated[
+        tuple[HookSettings, ...] | None,
+        Field(description="who is told after pages changed; else the files beside the pages"),
+    ] = None
+
+    @property
+    def hooks(self) -> tuple[AnyHookSettings, ...]:
+        """Who is told after pages changed."""
+        return hooks_of(
+            self.announce,
+            has_folder=isinstance(self.cms, FolderCMSSettings),
+            has_redirects=self.topics.when_gone is WhenGone.REDIRECT,
+        )
+
+    @property
+    def telling_s(self) -> float:
+        """After so many seconds without a sign of life, telling a hook counts as interrupted."""
+        return max(self.lane.lease_s, longest_call_s(self.hooks))
+
+    @model_validator(mode="after")
+    def _fitting_hooks(self) -> Self:
+        _ = self.hooks
+        return self
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -216,10 +260,16 @@ class SiteSettings(Settings):
                 sample_path=PATH_FIELD.sub("x", self.topics.path),
                 deadline_s=self.cms.deadline_s,
                 longest_hold_s=self.lane.longest_hold_s,
+                in_turn=self._requests_in_turn(),
             )
             if why is not None:
                 raise ValueError(why)
         return self
+
+    def _requests_in_turn(self) -> int:
+        """After how many requests to the CMS, its own included, a page at work got its answer."""
+        at_once = self.lane.cms_requests_at_once
+        return 1 if at_once is None else 1 + ceil(self.generation.in_flight / at_once)
 
     @field_validator("base_url")
     @classmethod

@@ -308,6 +308,26 @@ def failed_tries(
     return FailedTries(count=row.tries, since_s=float(row.since_s or 0))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tries:
+    """The attempts of one kind since the job was last repaired or wanted."""
+
+    count: int
+    left_open: tuple[str, ...]
+    """Ids of those whose worker is gone, when the caller holds the page."""
+
+
+def of_epoch(connection: Connection, job: PageJob, kind: AttemptKind) -> Tries:
+    """The attempts of ``kind`` in the job's epoch."""
+    rows = connection.execute(
+        select(attempts.c.attempt_id, attempts.c.state)
+        .where(attempts.c.page_job_id == job.page_job_id, attempts.c.kind == kind)
+        .where(attempts.c.epoch == job.epoch)
+    ).all()
+    left_open = tuple(row.attempt_id for row in rows if row.state == AttemptState.OPEN)
+    return Tries(count=len(rows), left_open=left_open)
+
+
 def of_jobs(connection: Connection, page_job_ids: Iterable[str]) -> list[Row[Any]]:
     """All attempts of some page jobs with what they cost, oldest first."""
     cost = func.coalesce(spend.c.settled_usd, spend.c.reserved_usd, 0).label("usd")

@@ -5,18 +5,23 @@ index page) that follow from published pages. A site effect is wanted once howev
 for it: 10,000 publishes leave one pending row.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
+    Float,
     Text,
     and_,
     bindparam,
+    column,
     exists,
     func,
     literal,
     select,
     text,
+    true,
     update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -151,28 +156,39 @@ def looks(connection: Connection, key: str) -> Looks:
     return Looks(absent=row.absent_looks, unknown=row.unknown_looks)
 
 
-def want_for_site(connection: Connection, site: str, kinds: tuple[str, ...], owner: str) -> None:
+def want_for_site(
+    connection: Connection, site: str, delays_s: Mapping[str, float], owner: str
+) -> None:
     """Ask that a site's hooks be told of what this transaction publishes.
 
-    An effect already pending is touched, which locks it until this transaction ends: a dispatcher
-    that takes it therefore always sees the pages of everyone who relied on it. Locked in the order
-    of kinds, as dispatchers do.
+    ``delays_s``: kind of hook → seconds from now that its announcement waits for more to tell. An
+    effect already pending keeps its time, so a stream of changes never puts it off. It is touched,
+    which locks it until this transaction ends: a dispatcher that takes it therefore always sees
+    the pages of everyone who relied on it. Locked in the order of kinds, as dispatchers do.
     """
-    connection.execute(_WANT, {"of_site": site, "kinds": sorted(kinds), "of_owner": owner})
+    kinds = sorted(delays_s)
+    values = {"kinds": kinds, "delays_s": [delays_s[kind] for kind in kinds]}
+    connection.execute(_WANT, {"of_site": site, "of_owner": owner, **values})
 
 
 _SITE = bindparam("of_site", type_=Text)
-_KIND = func.unnest(bindparam("kinds", type_=ARRAY(Text))).column_valued("kind")
+_WANTED = (
+    func.unnest(bindparam("kinds", type_=ARRAY(Text)), bindparam("delays_s", type_=ARRAY(Float)))
+    .table_valued(column("kind", Text), column("delay_s", Float), name="wanted")
+    .render_derived()
+)
+_KIND = _WANTED.c.kind
 _WANT = (
     upsert(effects)
     .from_select(
-        ["effect_key", "site", "kind", "owner", "state"],
+        ["effect_key", "site", "kind", "owner", "state", "next_attempt_at"],
         select(
             func.concat("site:", _SITE, ":", _KIND, ":", effect_numbers.next_value()),
             _SITE,
             _KIND,
             bindparam("of_owner", type_=Text),
             literal(EffectState.PENDING, Text),
+            seconds_from_now(_WANTED.c.delay_s),
         ),
     )
     .on_conflict_do_update(
@@ -192,8 +208,10 @@ class SiteEffect:
     attempts: int
 
 
-def take_site_effects(connection: Connection, site: str, stale_s: float) -> list[SiteEffect]:
-    """Take over what a site's hooks are to be told now.
+def take_site_effects(
+    connection: Connection, site: str, stale_s: float, kinds: Collection[str] | None = None
+) -> list[SiteEffect]:
+    """Take over what a site's hooks are to be told now; ``kinds``: only these.
 
     Also what another dispatcher took more than ``stale_s`` seconds ago and never finished: telling
     a hook twice is harmless, not telling it is not. What another is telling just now waits for it:
@@ -218,7 +236,7 @@ def take_site_effects(connection: Connection, site: str, stale_s: float) -> list
     # rows as they lie, and met a page half-way (12 deadlocks in 15 s under load).
     locked = (
         select(effects.c.effect_key)
-        .where(effects.c.site == site, effects.c.page_id.is_(None), due | stale)
+        .where(effects.c.site == site, effects.c.page_id.is_(None), due | stale, _among(kinds))
         .order_by(effects.c.kind, effects.c.effect_key)
         .with_for_update(key_share=True)
         .cte("locked")
@@ -238,7 +256,14 @@ def take_site_effects(connection: Connection, site: str, stale_s: float) -> list
     ]
 
 
-def seconds_until_stale(connection: Connection, site: str, stale_s: float) -> float | None:
+def _among(kinds: Collection[str] | None) -> ColumnElement[bool]:
+    """Whether an effect is of one of ``kinds``; None: of any."""
+    return true() if kinds is None else effects.c.kind.in_(kinds)
+
+
+def seconds_until_stale(
+    connection: Connection, site: str, stale_s: float, kinds: Collection[str] | None = None
+) -> float | None:
     """Until an announcement that is under way counts as interrupted; None when none is."""
     left = effects.c.updated_at + func.make_interval(0, 0, 0, 0, 0, 0, stale_s)
     seconds: float | None = connection.execute(
@@ -246,6 +271,7 @@ def seconds_until_stale(connection: Connection, site: str, stale_s: float) -> fl
             effects.c.site == site,
             effects.c.page_id.is_(None),
             effects.c.state == EffectState.IN_PROGRESS,
+            _among(kinds),
         )
     ).scalar_one()
     return None if seconds is None else max(0.0, float(seconds))
@@ -289,9 +315,29 @@ _GIVEN_UP = (
 
 
 def put_back(connection: Connection, key: str, failure: Failure, wait_s: float) -> None:
-    """A site effect that failed waits again, or gives way to one that was asked for meanwhile."""
+    """A site effect that failed waits again, or gives way to one that was asked for meanwhile.
+
+    That one takes over the wait: the service must not be called earlier because more is to tell.
+    """
     try:
         with connection.begin_nested():
             mark(connection, key, EffectState.PENDING, failure, wait_s=wait_s)
     except IntegrityError:  # one is pending already, perhaps since this very moment
         finish(connection, key, outcome="merged", result_reference="asked for again meanwhile")
+        _take_over(connection, key, failure, wait_s)
+
+
+def _take_over(connection: Connection, key: str, failure: Failure, wait_s: float) -> None:
+    merged = effects.alias("merged")
+    connection.execute(
+        update(effects)
+        .where(merged.c.effect_key == key, effects.c.site == merged.c.site)
+        .where(effects.c.kind == merged.c.kind, effects.c.page_id.is_(None))
+        .where(effects.c.state == EffectState.PENDING)
+        .values(
+            attempts=merged.c.attempts,
+            failure_class=failure.failure_class,
+            failure_message=failure.message,
+            next_attempt_at=func.greatest(effects.c.next_attempt_at, seconds_from_now(wait_s)),
+        )
+    )

@@ -8,12 +8,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, or_, select
 
 from content_pipeline.core.causes import Cause, cause_of
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import NEEDS_PERSON
-from content_pipeline.ledger.schema import page_jobs, topics
+from content_pipeline.ledger.schema import (
+    AttemptKind,
+    TopicStatus,
+    attempts,
+    page_jobs,
+    topics,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,11 @@ class FailedGroup:
 
 def by_cause(connection: Connection, site: str) -> list[FailedGroup]:
     """The site's failed pages by cause, the largest group first."""
+    withdrawal = (
+        exists()
+        .where(attempts.c.page_job_id == page_jobs.c.page_job_id)
+        .where(attempts.c.kind == AttemptKind.WITHDRAW)
+    )
     rows = connection.execute(
         select(
             page_jobs.c.page_job_id,
@@ -46,6 +57,8 @@ def by_cause(connection: Connection, site: str) -> list[FailedGroup]:
         )
         .join(topics, topics.c.current_job_id == page_jobs.c.page_job_id)
         .where(topics.c.site == site, page_jobs.c.state.in_(NEEDS_PERSON))
+        # A page that nobody wants any more needs somebody only where it refuses to go.
+        .where(or_(topics.c.status != TopicStatus.RETIRED, withdrawal))
         .order_by(topics.c.row_number, topics.c.topic_key)
     )
     groups: defaultdict[Cause, list[FailedPage]] = defaultdict(list)

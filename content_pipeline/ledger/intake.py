@@ -23,7 +23,7 @@ from content_pipeline.ledger.refused import (
     refusal_of,
     refused_row,
 )
-from content_pipeline.ledger.resting import move_resting
+from content_pipeline.ledger.resting import WANTED_AGAIN, move_resting
 from content_pipeline.ledger.retirement import retire_absent
 from content_pipeline.ledger.rollbacks import cause_of_refusal
 from content_pipeline.ledger.schema import (
@@ -38,10 +38,6 @@ from content_pipeline.ledger.schema import (
 
 BATCH = 2_000
 """Rows per statement: large enough to be fast, small enough for a bounded memory."""
-
-
-_WANTED_AGAIN = (PageJobState.SUPERSEDED, PageJobState.WITHDRAWN)
-"""What rests in one of these is taken up when the table wants it (again)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +190,7 @@ def _want(
         if (
             before is None
             or before["current_job_id"] != job_id
-            or before["state"] in _WANTED_AGAIN
+            or before["state"] in WANTED_AGAIN
             or before["status"] == TopicStatus.RETIRED
         ):
             changed.append((number, topic, job_id))
@@ -243,7 +239,7 @@ def _want(
     again = [job_id for _, _, job_id in changed if job_id not in created]
     deadlines.renew(connection, again)
     for job_id in again:
-        move_resting(connection, job_id, sources=_WANTED_AGAIN, worker=request.requested_by)
+        move_resting(connection, job_id, sources=WANTED_AGAIN, worker=request.requested_by)
     return len(changed)
 
 

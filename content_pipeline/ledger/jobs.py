@@ -23,6 +23,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    text,
     update,
 )
 
@@ -37,12 +38,15 @@ from content_pipeline.ledger.schema import (
     page_jobs,
     pages,
     rejected_drafts,
+    rollbacks,
     seconds_from_now,
     topics,
     transitions,
 )
+from content_pipeline.ledger.schema.vocabulary import one_of
 
 _BEGINS_AN_EFFECT = frozenset({PageJobState.GENERATING, PageJobState.PUBLISHING})
+_MAY_BE_WRITTEN = (PageJobState.PUBLISHING, PageJobState.PUBLISH_UNCERTAIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,8 @@ class PageJob:
     """Whether its wait, if any, was over when it was read."""
     cancel_requested: bool
     is_current: bool
-    """Whether its topic is in the table and still wants this input and generation version."""
+    """Whether its topic is in the table and still wants this input, and its generation version was
+    not rolled back."""
     is_asked_again: bool
     """Whether a draft of it broke a rule and another was asked for, with the findings."""
     topic_is_retired: bool
@@ -90,6 +95,13 @@ def load(connection: Connection, page_job_id: str) -> PageJob:
     return _from_row(connection.execute(_LOAD, {"wanted": page_job_id}).one())
 
 
+ROLLED_BACK = (
+    exists()
+    .where(rollbacks.c.site == page_jobs.c.site)
+    .where(rollbacks.c.generation_version == page_jobs.c.generation_version)
+)
+"""Whether nothing is to be made by the page job's generation version."""
+
 _LOAD = (
     select(
         page_jobs,
@@ -107,6 +119,7 @@ _LOAD = (
         .where(rejected_drafts.c.page_job_id == page_jobs.c.page_job_id)
         .where(rejected_drafts.c.is_asked_again)
         .label("is_asked_again"),
+        ROLLED_BACK.label("is_rolled_back"),
     )
     .join(pages, pages.c.page_id == page_jobs.c.page_id)
     .join(
@@ -140,7 +153,8 @@ def _from_row(row: Row[Any]) -> PageJob:
         is_due=row.is_due,
         cancel_requested=row.cancel_requested_at is not None,
         is_current=row.current_job_id == row.page_job_id
-        and row.topic_status != TopicStatus.RETIRED,
+        and row.topic_status != TopicStatus.RETIRED
+        and not row.is_rolled_back,
         topic_is_retired=row.topic_status == TopicStatus.RETIRED,
         is_asked_again=row.is_asked_again,
         remote_id=row.remote_id,
@@ -165,7 +179,8 @@ def move(
 
     ``failure`` is required for a state of failure and recorded with it; ``wait_s`` puts off the
     next attempt on the database's clock. A move that begins something paid or outward fails once
-    a cancellation is on record or the topic wants another job. Raises LeaseLost when the job is no
+    a cancellation is on record, the topic wants another job or left the table, or the generation
+    version was rolled back. Raises LeaseLost when the job is no
     longer where it was read or may not go on, and ValueError for a move that the table forbids.
     A job that goes back to ``queued`` has no draft any more. A cancellation is logged with who
     asked for it and why.
@@ -246,6 +261,7 @@ def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
         swap = swap.where(
             page_jobs.c.cancel_requested_at.is_(None),
             page_jobs.c.page_job_id == still_wanted.scalar_subquery(),
+            ~ROLLED_BACK,
         )
     moved = swap.returning(
         page_jobs.c.page_job_id,
@@ -271,6 +287,20 @@ def _move_statement(*, begins_an_effect: bool) -> Select[tuple[bool, bool]]:
 
 _MOVE = _move_statement(begins_an_effect=False)
 _MOVE_TO_EFFECT = _move_statement(begins_an_effect=True)
+
+
+def unsettled_publish_s(connection: Connection, job: PageJob) -> float | None:
+    """Seconds until the page's other job is looked at whose publish may yet take effect.
+
+    None without one; never less than 0.
+    """
+    left = func.extract("epoch", func.max(page_jobs.c.next_attempt_at) - func.clock_timestamp())
+    found = connection.execute(
+        select(left)
+        .where(page_jobs.c.page_id == job.page_id, page_jobs.c.page_job_id != job.page_job_id)
+        .where(text(one_of("state", _MAY_BE_WRITTEN)))  # no parameters: for the partial index
+    ).scalar_one()
+    return None if found is None else max(0.0, float(found))
 
 
 def postpone(

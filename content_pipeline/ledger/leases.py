@@ -13,7 +13,13 @@ from sqlalchemy import Connection, bindparam, delete, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
-from content_pipeline.core.states import ALL_STAGES, WORKABLE, Stage, states_of
+from content_pipeline.core.states import (
+    ALL_STAGES,
+    WORKABLE,
+    PageJobState,
+    Stage,
+    states_of,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import SCHEMA, leases
 
@@ -26,13 +32,16 @@ class Selection:
     topics: tuple[str, ...] | None = None
     """Only these; None means any of the site."""
     stages: frozenset[Stage] = ALL_STAGES
+    states: frozenset[PageJobState] | None = None
+    """Only jobs in these, of those that the stages are about; they are taken on from there."""
 
     def parameters(self) -> dict[str, object]:
         """The values that the queries bind."""
+        states = states_of(self.stages)
         return {
             "site": self.site,
             "topics": None if self.topics is None else list(self.topics),
-            "states": sorted(states_of(self.stages)),
+            "states": sorted(states if self.states is None else states & self.states),
         }
 
 

@@ -10,8 +10,10 @@ from decimal import Decimal
 from sqlalchemy import Connection, RowMapping, func, select
 
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.publishing import SiteChange
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import effects as site_effects
+from content_pipeline.ledger import retirement, site_changes
 from content_pipeline.ledger.schema import (
     AttemptKind,
     EffectState,
@@ -31,10 +33,15 @@ class SiteStatus:
     """A site at a glance."""
 
     topics: int
+    """In the table."""
+    retired_topics: int
+    """No longer in it."""
     states: dict[PageJobState, int]
     failures: dict[FailureClass, int]
     """Current page jobs that wait or failed, by class."""
     live_pages: int
+    site_changes: dict[SiteChange, int]
+    """Pages that were changed on the site and wait for a decision, by kind of change."""
     oldest_due_s: float | None
     next_attempt_at: datetime | None
     pending_announcements: int
@@ -78,16 +85,19 @@ def site_status(connection: Connection, site: str) -> SiteStatus:
         .select_from(pages)
         .where(pages.c.site == site, pages.c.published_revision.is_not(None))
     ).scalar_one()
+    retired = retirement.count(connection, site)
     rejected = connection.execute(
         select(rejected_rows.c.message)
         .where(rejected_rows.c.site == site)
         .order_by(rejected_rows.c.row_number)
     ).scalars()
     return SiteStatus(
-        topics=sum(counts.values()),
+        topics=sum(counts.values()) - retired,
+        retired_topics=retired,
         states=counts,
         failures={FailureClass(name): count for name, count in failures},
         live_pages=live,
+        site_changes=site_changes.waiting_by_kind(connection, site),
         oldest_due_s=None if times[0] is None else max(0.0, float(times[0])),
         next_attempt_at=times[1],
         pending_announcements=announcements.get(EffectState.PENDING, 0)

@@ -4,7 +4,7 @@ What belongs here: writing down a proved publish, in one transaction with everyt
 from it, and reading the proved pages. Nothing is announced that does not stand here.
 """
 
-from sqlalchemy import Connection, Text, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, case, func, insert, or_, select, update
 
 from content_pipeline.core.cms import Document, RemotePage
 from content_pipeline.core.ports import ListedPage, SiteListing
@@ -82,8 +82,11 @@ def record_withdrawn(connection: Connection, page_id: str) -> None:
     )
 
 
-def supersede_older(connection: Connection, job: PageJob, worker: str) -> None:
-    """The page's earlier published job gives way, before ``job`` becomes the published one."""
+def supersede_older(connection: Connection, job: PageJob, worker: str) -> list[str]:
+    """The page's earlier published job gives way, before ``job`` becomes the published one; its id.
+
+    Empty when there was none.
+    """
     moved = connection.execute(
         _SUPERSEDE, {"of_page": job.page_id, "newer_job": job.page_job_id}
     ).all()
@@ -98,6 +101,7 @@ def supersede_older(connection: Connection, job: PageJob, worker: str) -> None:
                 worker=worker,
             )
         )
+    return [row.page_job_id for row in moved]
 
 
 _SUPERSEDE = (
@@ -115,14 +119,24 @@ _SUPERSEDE = (
 )
 
 
+ON_THE_SITE = and_(
+    pages.c.published_revision.is_not(None),
+    or_(pages.c.site_change.is_(None), pages.c.site_change.not_in(sorted(OFF_THE_SITE))),
+)
+"""The page was proved, and nobody was seen to take it off the site."""
+
+
 def listing(connection: Connection, site: SiteSettings) -> SiteListing:
     """All proved public pages of ``site`` that nobody was seen to take off it, by path."""
     rows = connection.execute(
-        select(pages)
-        .where(pages.c.site == site.site, pages.c.published_revision.is_not(None))
-        .where(or_(pages.c.site_change.is_(None), pages.c.site_change.not_in(sorted(OFF_THE_SITE))))
-        .order_by(pages.c.path)
+        select(pages).where(pages.c.site == site.site, ON_THE_SITE).order_by(pages.c.path)
     )
+    withdrawn = connection.execute(
+        select(pages.c.path)
+        .where(pages.c.site == site.site, pages.c.published_revision.is_(None))
+        .where(pages.c.withdrawn_at.is_not(None))
+        .order_by(pages.c.path)
+    ).scalars()
     return SiteListing(
         site=site.site,
         site_title=site.title,
@@ -138,4 +152,5 @@ def listing(connection: Connection, site: SiteSettings) -> SiteListing:
             )
             for row in rows
         ),
+        withdrawn=tuple(withdrawn),
     )

@@ -16,11 +16,13 @@ from sqlalchemy import Connection, RowMapping, Select, and_, select
 
 from content_pipeline.core.errors import ConfigurationError, UnknownPage
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.states import PageJobState
+from content_pipeline.core.publishing import SiteChange
+from content_pipeline.core.states import FINAL, NEEDS_PERSON, PageJobState
 from content_pipeline.ledger import attempts as attempt_rows
 from content_pipeline.ledger.schema import (
     AttemptKind,
     SpendState,
+    TopicStatus,
     effects,
     page_jobs,
     pages,
@@ -80,11 +82,34 @@ class PageReport:
     remote_id: str | None
     remote_url: str | None
     verified_at: datetime | None
+    topic_is_retired: bool
+    """Whether its topic is no longer in the table."""
+    site_change: SiteChange | None
+    """What somebody did to it on the site, as long as that is on record."""
+    site_change_reason: str | None
+    site_change_found_at: datetime | None
+    withdrawn_at: datetime | None
+    """When it was proved to be off the site, where it is not published again since."""
     attempts: tuple[AttemptReport, ...] = field(repr=False)
 
     def of_kind(self, kind: AttemptKind) -> tuple[AttemptReport, ...]:
         """The attempts of one kind, oldest first."""
         return tuple(attempt for attempt in self.attempts if attempt.kind is kind)
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether somebody must act; a page that nobody wants any more needs that only to go."""
+        if self.state not in NEEDS_PERSON:
+            return False
+        return not self.topic_is_retired or bool(self.of_kind(AttemptKind.WITHDRAW))
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether a person must say what becomes of a change on the site.
+
+        A job that is on its way looks at the site itself, and fails with a conflict if need be.
+        """
+        return self.site_change is not None and self.state in FINAL
 
     @property
     def usd(self) -> Decimal:
@@ -107,9 +132,15 @@ class PageReport:
 def page_reports(
     connection: Connection, site: str, topic_keys: Sequence[str] | None = None
 ) -> list[PageReport]:
-    """The current page job of each topic, in table order; ``topic_keys``: only these."""
+    """The current page job of each topic, in table order; ``topic_keys``: only these.
+
+    Of topics that left the table only those that are asked for, or whose page is still live.
+    """
     query = _current_jobs(site)
-    if topic_keys is not None:
+    if topic_keys is None:
+        in_table = topics.c.status != TopicStatus.RETIRED
+        query = query.where(in_table | pages.c.published_revision.is_not(None))
+    else:
         query = query.where(topics.c.topic_key.in_(list(topic_keys)))
     rows = connection.execute(query).mappings().all()
     by_job = _attempts_by_job(connection, [row["page_job_id"] for row in rows])
@@ -127,6 +158,11 @@ def _current_jobs(site: str) -> Select[Any]:
             pages.c.remote_id,
             pages.c.remote_url,
             pages.c.verified_at,
+            pages.c.site_change,
+            pages.c.site_change_reason,
+            pages.c.site_change_found_at,
+            pages.c.withdrawn_at,
+            topics.c.status.label("topic_status"),
         )
         .join(topics, topics.c.current_job_id == page_jobs.c.page_job_id)
         .outerjoin(pages, pages.c.page_id == page_jobs.c.page_id)
@@ -187,6 +223,11 @@ def _page_report(row: RowMapping, own_attempts: Sequence[AttemptReport]) -> Page
         remote_id=row["remote_id"],
         remote_url=row["remote_url"],
         verified_at=row["verified_at"],
+        topic_is_retired=row["topic_status"] == TopicStatus.RETIRED,
+        site_change=SiteChange(row["site_change"]) if row["site_change"] else None,
+        site_change_reason=row["site_change_reason"],
+        site_change_found_at=row["site_change_found_at"],
+        withdrawn_at=row["withdrawn_at"],
         attempts=tuple(own_attempts),
     )
 

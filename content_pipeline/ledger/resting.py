@@ -4,14 +4,18 @@ What belongs here: waking what was set aside or is wanted again, having ours put
 taken off it, and giving way to what is there. Moves that a worker makes are ``jobs``'s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, update
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import FINAL, MOVES, WORKABLE, PageJobState
 from content_pipeline.ledger import deadlines, revisions, spend
+from content_pipeline.ledger.jobs import ROLLED_BACK
 from content_pipeline.ledger.schema import TopicStatus, page_jobs, topics, transitions
+
+WANTED_AGAIN = (PageJobState.SUPERSEDED, PageJobState.WITHDRAWN)
+"""What rests in one of these is taken up when its topic wants it (again)."""
 
 _LOST_CALL = Failure(
     failure_class=FailureClass.UNCERTAIN,
@@ -97,11 +101,29 @@ def _came_from(connection: Connection, page_job_id: str, sequence: int) -> PageJ
     return None if state is None else PageJobState(state)
 
 
+def take_up_wanted(
+    connection: Connection, page_job_ids: Collection[str], *, worker: str
+) -> list[str]:
+    """Wake those of the superseded or withdrawn jobs that their topics want now; their ids."""
+    if not page_job_ids:
+        return []
+    wanted = connection.execute(
+        select(topics.c.current_job_id)
+        .where(topics.c.current_job_id.in_(page_job_ids), topics.c.status == TopicStatus.ACTIVE)
+        .order_by(topics.c.current_job_id)
+    ).scalars()
+    return [
+        page_job_id
+        for page_job_id in list(wanted)
+        if move_resting(connection, page_job_id, sources=WANTED_AGAIN, worker=worker)
+    ]
+
+
 def want_back(connection: Connection, page_job_id: str, *, worker: str, cause: str) -> bool:
     """Have the published job's revision looked at, and published again where it is not in place.
 
-    False when the job is not published (any more), not what its topic wants, or another job of the
-    page is on its way, which will look at the site as well.
+    False when the job is not published (any more), not what its topic wants, made by a version that
+    was rolled back, or another job of the page is on its way, which will look at the site as well.
     """
     other = page_jobs.alias("other")
     wanted = (
@@ -117,7 +139,7 @@ def want_back(connection: Connection, page_job_id: str, *, worker: str, cause: s
         PageJobState.READY_TO_PUBLISH,
         worker,
         cause,
-        wanted & ~busy,
+        wanted & ~busy & ~ROLLED_BACK,
     )
 
 

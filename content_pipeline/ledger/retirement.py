@@ -12,6 +12,7 @@ from content_pipeline.core.errors import TopicTableError
 from content_pipeline.core.site import TopicSource, WhenGone
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import resting
+from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import TopicStatus, page_jobs, topics
 
 FEW = 10
@@ -41,7 +42,8 @@ def retire_absent(
     if not gone:
         return ()
     takes_off = source.when_gone is not WhenGone.KEEP
-    if takes_off and len(gone) > max(FEW, source.most_gone_share * len(known)):
+    few = FEW if present else 0  # an empty table was most likely not read or not written
+    if takes_off and len(gone) > max(few, source.most_gone_share * len(known)):
         raise TopicTableError(
             f"{len(gone):,} of {len(known):,} topics are no longer in the table, and their pages "
             "would be taken off the site; nothing was changed. If the table is complete, raise "
@@ -53,11 +55,40 @@ def retire_absent(
         .values(status=TopicStatus.RETIRED, message=None, updated_at=func.now())
     )
     if takes_off:
+        # Locked, so that a publish which is proved in this moment is either seen here or sees the
+        # topic retired itself: see ``is_to_go``.
         live = connection.execute(
             select(page_jobs.c.page_job_id)
             .where(page_jobs.c.site == site, page_jobs.c.topic_key.in_(gone))
-            .where(page_jobs.c.state == PageJobState.PUBLISHED)
+            .where(page_jobs.c.state.in_(_ON_THE_SITE))
+            .order_by(page_jobs.c.page_job_id)
+            .with_for_update()
         ).scalars()
         for page_job_id in list(live):
             resting.take_off(connection, page_job_id, worker=worker)
     return tuple(gone)
+
+
+_ON_THE_SITE = (PageJobState.PUBLISHING, PageJobState.PUBLISH_UNCERTAIN, PageJobState.PUBLISHED)
+
+
+def is_to_go(connection: Connection, job: PageJob, source: TopicSource) -> bool:
+    """Whether a page that was just proved belongs to a topic that was retired meanwhile."""
+    if source.when_gone is WhenGone.KEEP:
+        return False
+    status: str = connection.execute(
+        select(topics.c.status).where(
+            topics.c.site == job.site, topics.c.topic_key == job.topic_key
+        )
+    ).scalar_one()
+    return status == TopicStatus.RETIRED
+
+
+def count(connection: Connection, site: str) -> int:
+    """How many topics of ``site`` are no longer in the table."""
+    found: int = connection.execute(
+        select(func.count())
+        .select_from(topics)
+        .where(topics.c.site == site, topics.c.status == TopicStatus.RETIRED)
+    ).scalar_one()
+    return found

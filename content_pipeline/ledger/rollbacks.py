@@ -4,15 +4,24 @@ What belongs here: the list of such versions, and finding for each page that sho
 the last page job before it that was proved on the site.
 """
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, select, update
+from sqlalchemy import CompoundSelect, Connection, Select, delete, func, select, union, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger.resting import move_resting
-from content_pipeline.ledger.schema import page_jobs, rollbacks, topics, transitions
+from content_pipeline.ledger.schema import (
+    TopicStatus,
+    page_jobs,
+    rollbacks,
+    topics,
+    transitions,
+)
 
 
 def refuse(
@@ -56,19 +65,31 @@ def lift(connection: Connection, site: str, generation_version: str) -> bool:
     return lifted.rowcount == 1
 
 
-def _live(site: str, generation_version: str) -> Select[Any]:
-    """Topics whose page shows a revision of the version and is to show it."""
-    return (
-        select(topics.c.topic_key, page_jobs.c.page_id, page_jobs.c.page_job_id)
-        .join(page_jobs, page_jobs.c.page_job_id == topics.c.current_job_id)
-        .where(topics.c.site == site, page_jobs.c.generation_version == generation_version)
-        .where(page_jobs.c.state == PageJobState.PUBLISHED)
+def _made_by(site: str, generation_version: str) -> CompoundSelect[Any]:
+    """Topics that want a page job of the version, or whose page shows one of it all the same."""
+    made, current = page_jobs.alias("made"), page_jobs.alias("current")
+    columns = (topics.c.topic_key, made.c.page_id, made.c.state)
+    active = (topics.c.site == site) & (topics.c.status == TopicStatus.ACTIVE)
+    of_version = made.c.generation_version == generation_version
+    wanted = (
+        select(*columns)
+        .join(made, made.c.page_job_id == topics.c.current_job_id)
+        .where(active, of_version)
     )
+    # Proved late, after the draft before it was wanted back and found in place.
+    shown = (
+        select(*columns)
+        .join(made, (made.c.site == topics.c.site) & (made.c.topic_key == topics.c.topic_key))
+        .join(current, current.c.page_job_id == topics.c.current_job_id)
+        .where(active, of_version, made.c.state == PageJobState.PUBLISHED)
+        .where(current.c.state == PageJobState.SUPERSEDED)
+    )
+    return union(wanted, shown)
 
 
 def _earlier(site: str, generation_version: str) -> Select[Any]:
     """Of each such topic the page job proved last before, by a version that stands."""
-    live, before = _live(site, generation_version).subquery(), page_jobs.alias("before")
+    made, before = _made_by(site, generation_version).subquery(), page_jobs.alias("before")
     taken_back = select(rollbacks.c.generation_version).where(rollbacks.c.site == site)
     proved_at = (
         select(func.max(transitions.c.at))
@@ -77,12 +98,13 @@ def _earlier(site: str, generation_version: str) -> Select[Any]:
         .scalar_subquery()
     )
     return (
-        select(live.c.topic_key, live.c.page_job_id, before.c.page_job_id.label("earlier_id"))
-        .join(before, before.c.page_id == live.c.page_id)
-        .where(before.c.state == PageJobState.SUPERSEDED, before.c.revision.is_not(None))
+        select(made.c.topic_key, before.c.page_job_id.label("earlier_id"))
+        .join(before, before.c.page_id == made.c.page_id)
+        .where(before.c.state.in_((PageJobState.SUPERSEDED, PageJobState.PUBLISHED)))
+        .where(before.c.revision.is_not(None))
         .where(before.c.generation_version.not_in(taken_back), proved_at.is_not(None))
-        .distinct(live.c.topic_key)
-        .order_by(live.c.topic_key, proved_at.desc())
+        .ext(distinct_on(made.c.topic_key))
+        .order_by(made.c.topic_key, proved_at.desc())
     )
 
 
@@ -97,7 +119,8 @@ def want_earlier(
 ) -> list[str]:
     """Have up to ``most`` topics want what they showed before; their keys. Empty: none is left.
 
-    The caller holds the site's intake lock.
+    What they show still, because the version had not come so far, is wanted again as it is. The
+    caller holds the site's intake lock.
     """
     found = connection.execute(_earlier(site, generation_version).limit(most)).all()
     for row in found:
@@ -119,10 +142,32 @@ def want_earlier(
 
 def without_earlier(connection: Connection, site: str, generation_version: str) -> list[str]:
     """Topics that show a revision of the version and never showed another, by key."""
+    made = _made_by(site, generation_version).subquery()
     return list(
         connection.execute(
-            _live(site, generation_version)
-            .with_only_columns(topics.c.topic_key)
-            .order_by(topics.c.topic_key)
+            select(made.c.topic_key)
+            .where(made.c.state == PageJobState.PUBLISHED)
+            .order_by(made.c.topic_key)
         ).scalars()
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack:
+    """A way of making pages that was taken back."""
+
+    generation_version: str
+    cause: str
+    by: str
+    at: datetime
+
+
+def of_site(connection: Connection, site: str) -> list[RolledBack]:
+    """What is rolled back on ``site`` now, oldest first."""
+    rows = connection.execute(
+        select(rollbacks).where(rollbacks.c.site == site).order_by(rollbacks.c.at)
+    )
+    return [
+        RolledBack(generation_version=row.generation_version, cause=row.cause, by=row.by, at=row.at)
+        for row in rows
+    ]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, exists, func, insert, or_, select, text, update
 
 from content_pipeline.core.cms import RemotePage
 from content_pipeline.core.publishing import SiteChange, standing_of
-from content_pipeline.core.states import PageJobState
+from content_pipeline.core.states import WORKABLE, PageJobState
 from content_pipeline.ledger.schema import (
     SiteEventKind,
     page_jobs,
@@ -163,12 +163,17 @@ def log(
     )
 
 
+_WAITS = (
+    pages.c.site_change.is_not(None)
+    # A job on its way looks at the site itself: it puts ours back, or fails with a conflict.
+    & ~exists().where(page_jobs.c.page_id == pages.c.page_id, page_jobs.c.state.in_(WORKABLE))
+)
+
+
 def waiting(connection: Connection, site: str) -> list[ChangedPage]:
     """Pages of ``site`` whose change waits for a person, by path."""
     rows = connection.execute(
-        select(pages)
-        .where(pages.c.site == site, pages.c.site_change.is_not(None))
-        .order_by(pages.c.path)
+        select(pages).where(pages.c.site == site, _WAITS).order_by(pages.c.path)
     )
     return [
         ChangedPage(
@@ -183,18 +188,33 @@ def waiting(connection: Connection, site: str) -> list[ChangedPage]:
     ]
 
 
+def waiting_by_kind(connection: Connection, site: str) -> dict[SiteChange, int]:
+    """How many pages of ``site`` wait for a person, by what was done to them."""
+    rows = connection.execute(
+        select(pages.c.site_change, func.count())
+        .where(pages.c.site == site, _WAITS)
+        .group_by(pages.c.site_change)
+        .order_by(pages.c.site_change)
+    )
+    return {SiteChange(change): count for change, count in rows}
+
+
 def _known(site: str) -> Select[Any]:
     """Published pages with their published job; none while a job of theirs is on its way."""
-    published = page_jobs.alias("published")
-    return (
-        select(pages, published.c.page_job_id)
-        .outerjoin(
-            published,
-            (published.c.page_id == pages.c.page_id)
-            & (published.c.state == PageJobState.PUBLISHED),
-        )
-        .where(pages.c.site == site, pages.c.published_revision.is_not(None))
+    # A subquery leaves the planner no choice. While it did not know yet of published jobs, it
+    # joined by reading all of them for each page: 45 ms of CPU a slice on a site of 10,000.
+    published = (
+        select(page_jobs.c.page_job_id)
+        .where(page_jobs.c.page_id == pages.c.page_id, _IS_PUBLISHED)
+        .scalar_subquery()
     )
+    return select(pages, published.label("page_job_id")).where(
+        pages.c.site == site, pages.c.published_revision.is_not(None)
+    )
+
+
+_IS_PUBLISHED = text(f"page_jobs.state = '{PageJobState.PUBLISHED}'")
+"""No parameter: the partial index of published jobs may then be used in every plan."""
 
 
 def known_by_remote_id(
@@ -252,8 +272,12 @@ def not_listed_since(
     return [_known_page(row) for row in rows]
 
 
-def history(connection: Connection, page_id: str) -> list[tuple[datetime, SiteEventKind, str, str]]:
-    """What was found and done about the page on the site: when, what, how, by whom."""
+SiteEvent = tuple[datetime, SiteEventKind, str, str]
+"""When, what, in words, by whom."""
+
+
+def history(connection: Connection, page_id: str) -> list[SiteEvent]:
+    """What was found and done about the page on the site, oldest first."""
     rows = connection.execute(
         select(site_events).where(site_events.c.page_id == page_id).order_by(site_events.c.event_id)
     )

@@ -104,6 +104,8 @@ def publish_ours(runtime: SiteRuntime, page: str, *, cause: str, by: str) -> str
             woken = PageJobState.READY_TO_PUBLISH
     if woken is None:
         return f"{job.path} is {job.state}: {NEXT[job.state]}; ours may be written over theirs then"
+    if woken is PageJobState.WITHDRAWING:
+        return f"{job.path} is {woken}; the next run takes the page off the site as it is now"
     return f"{job.path} is {woken}; the next run publishes ours over what is on the site now"
 
 

@@ -23,6 +23,7 @@ from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, rou
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
+from content_pipeline.operations.news import meet_hooks
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.steps import walk
 
@@ -30,7 +31,8 @@ log = logging.getLogger(__name__)
 
 PUBLISHING_THREADS = 4
 """Beside one thread per call in flight: pages whose answer has come are validated and published
-by these, so that a finished call is at once followed by the next."""
+by these, so that a finished call is at once followed by the next. A site that says how many
+requests its CMS is sent at once has that many instead."""
 
 POLL_S = 0.25
 """How often a lane looks for due pages while it waits for its own or another worker's."""
@@ -90,6 +92,7 @@ def advance(
     page; those at work are finished. Pages behind a closed circuit wait without a call.
     """
     stop = stop or threading.Event()
+    meet_hooks(runtime)
     with runtime.ledger.begin() as connection:
         budget_waits.wake(connection, selection, runtime.caps)
     held = _Held()
@@ -107,7 +110,8 @@ def advance(
 
 
 def _threads(runtime: SiteRuntime) -> int:
-    return runtime.site.generation.in_flight + PUBLISHING_THREADS
+    publishing = runtime.site.lane.cms_requests_at_once or PUBLISHING_THREADS
+    return runtime.site.generation.in_flight + publishing
 
 
 def _work(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.cms import Document, Marker, PageLookUp, RemotePage
+from content_pipeline.core.cms import Document, FindsOurs, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
@@ -19,7 +19,6 @@ from content_pipeline.core.publishing import (
     PublishDecision,
     SiteChange,
     decide_publish,
-    holds,
 )
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
@@ -29,6 +28,8 @@ from content_pipeline.ledger import (
     effects,
     jobs,
     publications,
+    resting,
+    retirement,
     routes,
     site_changes,
 )
@@ -44,6 +45,10 @@ CONFIRMED_EXISTING = "confirmed_existing"
 
 LOOK_AGAIN_S = 5.0
 """Until a page behind the open circuit of its CMS is looked at again."""
+
+
+SETTLES_WITHIN_S = 1.0
+"""Beyond its own wait, for the look at an older write that may still arrive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +67,12 @@ class PublishTry:
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
 
-    It waits when the CMS told another page to wait after this one was claimed: its answer may have
-    been seconds on its way since.
+    Nothing is written while an older draft of the page may yet arrive at the CMS, nor when the CMS
+    told another page to wait since this one was claimed, perhaps seconds ago.
     """
+    waiting = _await_older_write(runtime, job, lease)
+    if waiting is not None:
+        return waiting
     with runtime.ledger.fenced(lease) as connection:
         closed = routes.obstacle(connection, runtime.cms_route)
         if closed is not None:
@@ -94,6 +102,20 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     return _look_and_write(this_try, job)
 
 
+def _await_older_write(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
+    """Put the job off until an older publish of its page is settled; None when nothing is open.
+
+    A CMS that refuses late writes needs no such wait.
+    """
+    if refuses_late_writes(runtime):
+        return None
+    with runtime.ledger.fenced(lease) as connection:
+        open_for_s = jobs.unsettled_publish_s(connection, job)
+        if open_for_s is None:
+            return None
+        return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
+
+
 def last_known_id(connection: Connection, job: PageJob) -> str | None:
     """Under which id the CMS was last seen to hold the job's page, as a draft or in public."""
     return effects.last_reference(connection, job.page_id) or job.remote_id
@@ -113,9 +135,11 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
     )
 
 
-def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
+def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool = False) -> PageJob:
     wanted = this_try.document.marker
-    look = look_at(this_try.runtime, job, this_try.remote_id)
+    # A path that is taken shows when the draft is created, so a first look need not ask about it.
+    look_briefly = this_try.remote_id is None and not path_is_taken
+    look = look_at(this_try.runtime, job, this_try.remote_id, briefly=look_briefly)
     remove_twins(this_try.runtime, job, look)
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
@@ -131,13 +155,13 @@ def _look_and_write(this_try: PublishTry, job: PageJob) -> PageJob:
             return superseded(this_try, job, decision.reason)
         case PublishAction.CONFIRM:
             assert look.page is not None
-            return prove(this_try, job, look.page, CONFIRMED_EXISTING)
+            return _confirmed(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
             closed = _obstacle(this_try.runtime)
             if closed is not None:
                 return _not_written(this_try, job, closed)
             outcome = "created" if action is PublishAction.CREATE else "replaced"
-            return _write(this_try, job, look.page, outcome)
+            return _write(this_try, job, look.page, outcome, looked_briefly=look_briefly)
 
 
 def _obstacle(runtime: SiteRuntime) -> Failure | None:
@@ -163,10 +187,18 @@ def not_shown_yet(decision: PublishDecision) -> Failure:
     return Failure(failure_class=FailureClass.UNCERTAIN, message=decision.reason)
 
 
-def look_at(runtime: SiteRuntime, job: PageJob, remote_id: str | None) -> PageLookUp:
-    """What the CMS holds for the job's page; unknown when it cannot be asked."""
+def look_at(
+    runtime: SiteRuntime, job: PageJob, remote_id: str | None, *, briefly: bool = False
+) -> PageLookUp:
+    """What the CMS holds for the job's page; unknown when it cannot be asked.
+
+    ``briefly``: a stranger at its path need not be looked for, where the CMS can leave that out.
+    """
+    cms = runtime.cms
     try:
-        return runtime.cms.look_up(job.page_id, job.path, remote_id)
+        if briefly and isinstance(cms, FindsOurs):
+            return cms.find_ours(job.page_id, job.path, remote_id)
+        return cms.look_up(job.page_id, job.path, remote_id)
     except CallFailed as failed:
         return PageLookUp(verdict=Verdict.UNKNOWN, failure=failed.failure)
 
@@ -178,7 +210,14 @@ def why_unknown(look: PageLookUp) -> Failure:
     )
 
 
-def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome: str) -> PageJob:
+def _write(
+    this_try: PublishTry,
+    job: PageJob,
+    seen: RemotePage | None,
+    outcome: str,
+    *,
+    looked_briefly: bool,
+) -> PageJob:
     """Invisible first where the CMS allows it: a lost create then leaves no public page."""
     runtime, document = this_try.runtime, this_try.document
     cms = runtime.cms
@@ -190,6 +229,8 @@ def _write(this_try: PublishTry, job: PageJob, seen: RemotePage | None, outcome:
             unfit = _unfit(runtime, seen, document)
             if unfit is not None:
                 cms.remove(seen)
+                if looked_briefly and seen.path != document.path:
+                    return _look_and_write(this_try, job, path_is_taken=True)
                 return _not_written(this_try, job, unfit)
         written = cms.publish(document, replacing=seen)
     except CallFailed as failed:
@@ -298,7 +339,7 @@ def note_change(
     """Put a change on record; a page that is off the site is announced no more."""
     new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
     if new and job.baseline is not None and change in OFF_THE_SITE:
-        effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
 
 
 def left_as_it_is(
@@ -323,17 +364,36 @@ def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
 
 
 def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome: str) -> PageJob:
-    """A 2xx proves nothing; only the page as read back does."""
-    look = look_at(this_try.runtime, job, written.remote_id)
-    page, wanted = look.page, this_try.document.marker
-    seen = look.verdict is Verdict.PRESENT and page is not None and page.path == job.path
-    if seen and page is not None and holds(page, wanted):
-        return prove(this_try, job, page, outcome)
+    """A 2xx proves nothing; only the page as read back does, at its path and to the letter."""
+    runtime, wanted = this_try.runtime, this_try.document.marker
+    look = look_at(runtime, job, written.remote_id)
+    # Without the baseline: what we have just written differs from what we wrote before.
+    decision = decide_publish(
+        look, wanted=wanted, path=job.path, baseline=None, policy=runtime.site.site_changes
+    )
+    if decision.action is PublishAction.CONFIRM and look.page is not None:
+        return _confirmed(this_try, job, look.page, outcome)
+    if decision.action is PublishAction.CONFLICT:
+        return conflict(this_try, job, decision, look.page)
     failure = look.failure or Failure(
         failure_class=FailureClass.UNCERTAIN,
         message=f"the CMS accepted revision {wanted.revision} but does not show it yet",
     )
-    return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
+    return call_uncertain(this_try, job, failure, quiet_s(runtime))
+
+
+def _confirmed(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
+    """The CMS says so; where the site asks for it, a visitor must get the page as well."""
+    failure = why_not_shown(this_try)
+    if failure is not None:
+        return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
+    return prove(this_try, job, page, outcome)
+
+
+def why_not_shown(this_try: PublishTry) -> Failure | None:
+    """Why visitors do not get the document that the CMS holds; None when nobody wants to know."""
+    public = this_try.runtime.public
+    return None if public is None else public.why_not_shown(this_try.document)
 
 
 def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
@@ -343,7 +403,7 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
     changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
     with runtime.ledger.fenced(this_try.lease) as connection:
         publications.record_proved(connection, job, this_try.document, page)
-        publications.supersede_older(connection, job, runtime.worker)
+        older = publications.supersede_older(connection, job, runtime.worker)
         effects.finish(
             connection, this_try.effect_key, outcome=outcome, result_reference=page.remote_id
         )
@@ -356,6 +416,12 @@ def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) ->
         )
         job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
         if changed:
-            effects.want_for_site(connection, job.site, runtime.hook_kinds, job.owner)
+            effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
+        # Settled late: meanwhile its topic may have left the table, or want the draft it replaced.
+        resting.take_up_wanted(connection, older, worker=runtime.worker)
+        if retirement.is_to_go(connection, job, runtime.site.topics) and resting.take_off(
+            connection, job.page_job_id, worker=runtime.worker
+        ):
+            job = jobs.load(connection, job.page_job_id)
     runtime.on_checkpoint("page_proved")
     return job

@@ -26,6 +26,9 @@ ABSENT_LOOKS = 2
 UNKNOWN_LOOKS = 20
 """After this many useless answers a person is better placed to find out."""
 
+DEPLOYMENT_LOOKS = 150
+"""A day: a site's build may stay broken overnight, and then all its pages wait for one repair."""
+
 LOOK_AGAIN_S = 5.0
 """The first wait between two looks; it doubles while the answers stay useless."""
 
@@ -51,9 +54,14 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     match decision.action:
         case PublishAction.CONFIRM:
             assert look.page is not None
+            not_shown = publish.why_not_shown(this_try)
+            if not_shown is not None:
+                return _still_unknown(this_try, job, not_shown)
             return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
         case PublishAction.AWAIT:
-            return _still_unknown(this_try, job, publish.not_shown_yet(decision))
+            return _still_unknown(
+                this_try, job, publish.not_shown_yet(decision), most=DEPLOYMENT_LOOKS
+            )
         case PublishAction.SUPERSEDED:
             return publish.superseded(this_try, job, decision.reason)
         case PublishAction.LEAVE:
@@ -109,12 +117,14 @@ def _go_on(this_try: PublishTry, job: PageJob, message: str) -> PageJob:
         return set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
 
 
-def _still_unknown(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
+def _still_unknown(
+    this_try: PublishTry, job: PageJob, failure: Failure, *, most: int = UNKNOWN_LOOKS
+) -> PageJob:
     key = this_try.effect_key
     with this_try.runtime.ledger.fenced(this_try.lease) as connection:
         asked = effects.looks(connection, key).unknown + 1
-        if asked < UNKNOWN_LOOKS:
-            wait_s = min(MOST_WAIT_S, LOOK_AGAIN_S * 2.0**asked)
+        if asked < most:
+            wait_s = min(MOST_WAIT_S, LOOK_AGAIN_S * 2.0 ** min(asked, 30))
             effects.mark(connection, key, EffectState.UNCERTAIN, failure, unknown_looks=asked)
             return jobs.postpone(connection, job, wait_s, failure)
     return _to_person(this_try, job, failure)

@@ -6,9 +6,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from content_pipeline.core.chain import Chain
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.failures import FailureClass
-from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList, SiteHook
+from content_pipeline.core.ports import (
+    EmbeddingModel,
+    LanguageModel,
+    NewsHook,
+    PriceList,
+    SiteHook,
+)
 from content_pipeline.core.retries import RetryPolicy
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger import spend
@@ -38,6 +44,8 @@ class SiteRuntime:
     """Names the provider's account in the ledger, for every machine that shares it."""
     cms: CMS
     cms_route: str
+    public: PublicPages | None
+    """Asked as well before a page counts as published; None: the CMS's word is enough."""
     hooks: tuple[SiteHook, ...]
     """Told after pages were published and proved."""
     worker: str
@@ -66,9 +74,12 @@ class SiteRuntime:
         return {**self.site.retries, **own}
 
     @property
-    def hook_kinds(self) -> tuple[str, ...]:
-        """What the site's hooks are called in the ledger."""
-        return tuple(hook.kind for hook in self.hooks)
+    def hook_delays_s(self) -> dict[str, float]:
+        """Kind of hook → how many seconds after a change it is told, of all changes until then."""
+        return {
+            hook.kind: hook.terms.debounce_s if isinstance(hook, NewsHook) else 0.0
+            for hook in self.hooks
+        }
 
     @property
     def caps(self) -> Caps:

@@ -7,7 +7,7 @@ far as it goes without waiting.
 from collections.abc import Callable
 
 from content_pipeline.core.errors import LeaseLost
-from content_pipeline.core.states import MOVES, WORKABLE, PageJobState
+from content_pipeline.core.states import CANCELLABLE, MOVES, WORKABLE, PageJobState
 from content_pipeline.ledger import jobs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
@@ -95,7 +95,13 @@ def _step(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
 
 
 def _stopped(job: PageJob) -> PageJobState | None:
-    """Where a job ends that nobody wants any more, unless a call of it is still unsettled."""
+    """Where a job ends that nobody wants any more, unless a call of it is still unsettled.
+
+    A page whose publish may yet take effect is asked about first: a retired topic would otherwise
+    leave a page on the site that nobody takes off.
+    """
+    if job.state not in CANCELLABLE:
+        return None
     for applies, to in (
         (job.cancel_requested, PageJobState.CANCELLED),
         (not job.is_current, PageJobState.SUPERSEDED),

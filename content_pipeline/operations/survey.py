@@ -5,6 +5,8 @@ Nothing is written to the CMS but the removal of twins; ours is put back by the 
 that the policy wants restored is handed to.
 """
 
+import itertools
+import threading
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -40,30 +42,57 @@ class SurveyReport:
     """Pages of ours that were looked at one by one."""
     found: dict[SiteChange, int] = field(default_factory=dict)
     """Changes that were not known before, by kind."""
+    news: set[str] = field(default_factory=set)
+    """Topics of whose page something is known now that was not before."""
     restored: int = 0
     """Pages handed to the lane, to have ours put back."""
     twins_removed: int = 0
     is_complete: bool = False
     """Whether a sweep over everything ended with this survey."""
+    is_stopped: bool = False
+    """Whether it was ended before it was done; the next one looks at the same slice again."""
     failure: Failure | None = None
     """Why it stopped early; the next survey goes on where it stopped."""
 
 
-def survey(runtime: SiteRuntime, *, slices: int = 1) -> SurveyReport:
-    """Look at recent changes and at ``slices`` slices of everything the CMS holds.
+class _Stopped(Exception):
+    """Somebody, or the time, ends the survey; it never leaves this module."""
 
-    A failing CMS ends it early, with what was seen until then on record. 0 slices look at recent
-    changes only, unless a sweep is under way no longer than asked for.
+
+def survey(
+    runtime: SiteRuntime, *, slices: int | None = 1, stop: threading.Event | None = None
+) -> SurveyReport:
+    """Look at recent changes and at ``slices`` slices of everything the CMS holds; None: at all.
+
+    A failing CMS ends it early, and ``stop`` before the next look, with what was seen until then on
+    record. 0 slices look at recent changes only.
     """
     report = SurveyReport()
+    at_work = _Survey(runtime=runtime, report=report, stop=stop or threading.Event())
     try:
         if not _is_closed(runtime, report):
-            _look_at_recent(runtime, report)
-            _sweep(runtime, report, slices)
+            _look_at_recent(at_work)
+            _sweep(at_work, slices)
+    except _Stopped:
+        report.is_stopped = True
     except CallFailed as failed:
         report.failure = failed.failure
         heed(runtime, runtime.cms_route, failed.failure)
     return report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Survey:
+    """A survey at work."""
+
+    runtime: SiteRuntime
+    report: SurveyReport
+    stop: threading.Event
+
+    def may_go_on(self) -> None:
+        """Asked before each call. Raises _Stopped."""
+        if self.stop.is_set():
+            raise _Stopped
 
 
 def _is_closed(runtime: SiteRuntime, report: SurveyReport) -> bool:
@@ -72,19 +101,22 @@ def _is_closed(runtime: SiteRuntime, report: SurveyReport) -> bool:
     return report.failure is not None
 
 
-def _look_at_recent(runtime: SiteRuntime, report: SurveyReport) -> None:
+def _look_at_recent(at_work: _Survey) -> None:
+    runtime = at_work.runtime
     site = runtime.site.site
+    at_work.may_go_on()
     with runtime.ledger.begin() as connection:
         point = surveys.load(connection, site).point
     changes = runtime.cms.recent_changes(point)
     for page in changes.pages:
-        _assess_changed(runtime, report, page)
+        _assess_changed(at_work, page)
     with runtime.ledger.begin() as connection:
         surveys.note_point(connection, site, changes.point)
 
 
-def _assess_changed(runtime: SiteRuntime, report: SurveyReport, page: RemotePage) -> None:
+def _assess_changed(at_work: _Survey, page: RemotePage) -> None:
     """A page that the CMS says changed: ours, a twin of ours, or none of our business."""
+    runtime = at_work.runtime
     with runtime.ledger.begin() as connection:
         by_id = site_changes.known_by_remote_id(connection, runtime.site.site, [page.remote_id])
         known = by_id.get(page.remote_id)
@@ -95,14 +127,17 @@ def _assess_changed(runtime: SiteRuntime, report: SurveyReport, page: RemotePage
     if known is None:
         return
     if known.remote_id == page.remote_id:
-        _assess(runtime, report, known, PageLookUp(verdict=Verdict.PRESENT, page=page))
+        look = PageLookUp(verdict=Verdict.PRESENT, page=page)
+        _assess(runtime, at_work.report, known, look)
     else:
-        _look_closely(runtime, report, known)  # our mark on another page: a twin
+        _look_closely(at_work, known)  # our mark on another page: a twin
 
 
-def _sweep(runtime: SiteRuntime, report: SurveyReport, slices: int) -> None:
+def _sweep(at_work: _Survey, slices: int | None) -> None:
+    runtime, report = at_work.runtime, at_work.report
     site = runtime.site.site
-    for _ in range(slices):
+    for _ in itertools.count() if slices is None else range(slices):
+        at_work.may_go_on()
         with runtime.ledger.begin() as connection:
             surveys.begin_sweep(connection, site)
             at = surveys.load(connection, site)
@@ -116,27 +151,30 @@ def _sweep(runtime: SiteRuntime, report: SurveyReport, slices: int) -> None:
         for glance in part.glances:
             page = known.get(glance.remote_id)
             if page is not None and glance.version != page.settled_version:
-                _look_closely(runtime, report, page)
+                _look_closely(at_work, page)
         if part.next_slice is None:
-            _end_sweep(runtime, report, at.sweep_began_at)
+            _end_sweep(at_work, at.sweep_began_at)
             return
         with runtime.ledger.begin() as connection:
             surveys.advance(connection, site, next_slice=part.next_slice)
 
 
-def _end_sweep(runtime: SiteRuntime, report: SurveyReport, began_at: datetime) -> None:
+def _end_sweep(at_work: _Survey, began_at: datetime) -> None:
     """What no slice listed may be gone: each is asked about, and only an answer counts."""
+    runtime = at_work.runtime
     site = runtime.site.site
     with runtime.ledger.begin() as connection:
         missing = site_changes.not_listed_since(connection, site, began_at, most=MISSING_AT_ONCE)
     for page in missing:
-        _look_closely(runtime, report, page)
+        _look_closely(at_work, page)
     with runtime.ledger.begin() as connection:
         surveys.end_sweep(connection, site)
-    report.is_complete = True
+    at_work.report.is_complete = True
 
 
-def _look_closely(runtime: SiteRuntime, report: SurveyReport, known: KnownPage) -> None:
+def _look_closely(at_work: _Survey, known: KnownPage) -> None:
+    runtime, report = at_work.runtime, at_work.report
+    at_work.may_go_on()
     look = runtime.cms.look_up(known.page_id, known.path, known.remote_id)
     report.looked_at += 1
     if look.verdict is Verdict.UNKNOWN:
@@ -164,14 +202,15 @@ def _assess(runtime: SiteRuntime, report: SurveyReport, known: KnownPage, look: 
     if found is None:
         with runtime.ledger.begin() as connection:
             site_changes.note_version(connection, known.page_id, page.version if page else None)
-            site_changes.clear(
-                connection, known.page_id, by=runtime.worker, why="the page is as we left it again"
-            )
+            why = "the page is as we left it again"
+            if site_changes.clear(connection, known.page_id, by=runtime.worker, why=why):
+                report.news.add(known.topic_key)
         return
     change, reason = found
     if standing_of(page) in (known.kept_standing, known.change_standing):
         return
     report.found[change] = report.found.get(change, 0) + 1
+    report.news.add(known.topic_key)
     _react(runtime, report, known, change, reason, page)
 
 
@@ -204,5 +243,5 @@ def _react(
             )
         if change in OFF_THE_SITE:
             effects.want_for_site(
-                connection, runtime.site.site, runtime.hook_kinds, runtime.site.owner
+                connection, runtime.site.site, runtime.hook_delays_s, runtime.site.owner
             )

@@ -88,7 +88,7 @@ def cms(**changes: Any) -> CMSRecords:
             for operation, late in (("list", 0.0), ("create", 0.1), ("update", 0.2), ("read", 0.3))
         ],
     )
-    return replace(made, **changes)
+    return replace(made, **{"changed_at": at(2.2), "deployed_at": [at(1), at(4)], **changes})
 
 
 def good(**changes: Any) -> Evidence:

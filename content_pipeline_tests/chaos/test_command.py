@@ -63,6 +63,7 @@ def test_one_kill_amid_faults_of_provider_and_cms_breaks_no_promise(tmp_path: Pa
     verdict = verdict_of(tmp_path, FEW_PAGES, "--edits", "0")
     assert (verdict["cms"], verdict["late"], verdict["edited"]) == ("sandbox", False, 0)
     assert verdict["cms_faults"] > 0
+    assert 1 <= verdict["deploy_calls"] < verdict["pages_live"]
 
 
 def test_one_kill_amid_faults_breaks_no_promise_in_a_folder(tmp_path: Path) -> None:

@@ -110,3 +110,18 @@ def test_requests_are_read_with_their_faults_and_waits(sandbox_cms: CMSClient) -
         2,
     )
     assert request.at.tzinfo is not None
+
+
+def test_calls_of_the_deploy_hook_are_told_with_the_last_change_of_ours(
+    sandbox_cms: CMSClient,
+) -> None:
+    site = sandbox_site(sandbox_cms)
+    page = site.created(title="A", slug="a", content=content("key"), status="publish")
+    site.created(title="Draft", slug="b", content=content("other"))
+    site.ask("POST", "/hooks/deploy/chaos", {})
+    site.ask("POST", "/hooks/receive/somebody", {})
+    sandbox_cms.by_hand(Act(act="edit", page_id=page["id"], appended="<p>By hand.</p>"))
+    records = cms_records(sandbox_cms)
+    assert records.changed_at is not None
+    (deployed_at,) = records.deployed_at
+    assert records.changed_at < deployed_at

@@ -76,6 +76,8 @@ BROKEN: list[tuple[SiteRecords, str]] = [
         cms(received=[throttled(0, "a", 3), received(2, "b", operation="read")]),
         "the CMS was called before its announced wait was over",
     ),
+    (cms(deployed_at=[at(2)]), "the deploy hook was not called after the last change"),
+    (cms(deployed_at=[]), "the deploy hook was not called after the last change"),
 ]
 
 
@@ -98,6 +100,7 @@ def test_every_promise_has_been_broken_here() -> None:
         edits_overwritten=1,
         cms_early_for_page=1,
         cms_early_for_site=1,
+        never_deployed=True,
     )
     of_changes = {"a page shows the text of before its input was changed"}
     told = {sentence for _, sentence in BROKEN} | of_changes
@@ -135,6 +138,11 @@ def test_requests_and_faults_are_counted_at_the_cms() -> None:
     faulty = received(9, "page-/a/", operation="create", fault="drop")
     asked = received(9, "page-/a/", operation="list", fault="slow")
     numbers = verdict(cms(received=[*cms().received, faulty, asked]))
+    assert numbers.deploy_calls == 2
     assert (numbers.cms_requests, numbers.cms_writes, numbers.cms_faults) == (14, 7, 1)
     assert numbers.requests_per_page == pytest.approx(14 / 3)
     assert verdict(cms(live=[])).requests_per_page == 12
+
+
+def test_a_cms_that_we_never_changed_need_not_be_deployed() -> None:
+    assert not verdict(cms(changed_at=None, deployed_at=[])).never_deployed

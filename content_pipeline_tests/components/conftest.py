@@ -130,9 +130,15 @@ class TownSite:
         runtime = open_site(self.site, self.project, self.ledger, purpose="test")
         submit(runtime, topic_rows(self.site), requested_by=runtime.worker)
 
-    def run_job(self, name: str) -> dg.ExecuteInProcessResult:
+    def run_job(self, name: str, **config: Any) -> dg.ExecuteInProcessResult:
+        """Run a job; ``config``: what a person says to its one op in the launchpad."""
         job = self.definitions.resolve_job_def(name)
-        return job.execute_in_process(instance=self.instance, raise_on_error=False)
+        (op,) = job.nodes
+        return job.execute_in_process(
+            instance=self.instance,
+            raise_on_error=False,
+            run_config={"ops": {op.name: {"config": config}}} if config else None,
+        )
 
     def statuses(self, stage: Stage, keys: Sequence[str]) -> dict[str, str]:
         """Partition → what the asset's page shows of it."""
@@ -182,6 +188,29 @@ class TownSite:
     def billed(self) -> int:
         """Generations that were billed since the test began, by the provider's own account."""
         return len(self.provider.truth()["generations"])
+
+    def file_of(self, page: str) -> Path:
+        """The page as a visitor's web server finds it."""
+        folder = published_folder(self.site, self.project)
+        path = self.report(page).path
+        assert folder is not None
+        assert path is not None
+        return folder / path.strip("/") / "index.html"
+
+    def edit(self, page: str) -> None:
+        """Let a person edit the page on the site."""
+        file = self.file_of(page)
+        file.write_text(file.read_text().replace("<h1>", "<h1>Lovely "))
+
+    def told_of(self, stage: Stage, page: str, result: dg.ExecuteInProcessResult) -> list[str]:
+        """What the run's observations of the page say."""
+        kept = self.events_of(result, dg.DagsterEventType.ASSET_OBSERVATION)
+        found = [event.asset_observation_data.asset_observation for event in kept]
+        return [
+            item.description or ""
+            for item in found
+            if (item.asset_key, item.partition) == (self.assets.key(stage), page)
+        ]
 
     def writes(self) -> list[str]:
         """Lines that the folder wrote into its own log, one per page written."""

@@ -58,6 +58,11 @@ def page(state: PageJobState, **changes: Any) -> PageReport:
         "remote_id": None,
         "remote_url": None,
         "verified_at": None,
+        "topic_is_retired": False,
+        "site_change": None,
+        "site_change_reason": None,
+        "site_change_found_at": None,
+        "withdrawn_at": None,
         "attempts": (),
     }
     return PageReport(**(values | changes))

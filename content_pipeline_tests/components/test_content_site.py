@@ -68,12 +68,13 @@ def test_runs_work_in_their_own_process_and_not_in_one_that_would_outlive_them()
     assert defs().executor is dg.in_process_executor
 
 
-def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> None:
+def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None:
     with declared(settings_of("towns")) as found:
         names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
         graph = found.resolve_asset_graph()
         assert names == {
-            f"towns/{name}" for name in ("topics", "draft", "page", "artifact", "sitemap")
+            f"towns/{name}"
+            for name in ("topics", "draft", "page", "artifact", "sitemap", "index_page")
         }
         assert {key.name for key in graph.asset_check_keys} == {
             "usable_rows",
@@ -81,11 +82,15 @@ def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> 
             "valid",
             "published",
         }
-        assert found.resolve_job_def("towns_due_work")
+        for job in ("due_work", "reconcile", "survey", "republish"):
+            assert found.resolve_job_def(f"towns_{job}")
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
             "towns_partitions_sensor",
+            "towns_reconcile_sensor",
+            "towns_site_changes_sensor",
         }
+        assert [schedule.name for schedule in found.schedules or ()] == ["towns_nightly_sweep"]
 
 
 def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
@@ -101,6 +106,7 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "page": ["draft"],
             "artifact": ["page"],
             "sitemap": ["artifact"],
+            "index_page": ["artifact"],
         }
         for key in found.resolve_all_asset_keys():
             assert graph.get(key).group_name == "towns"
@@ -123,7 +129,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 3
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 4
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,13 @@ def test_dagster_and_the_command_line_know_the_same_keys() -> None:
 def test_dg_finds_the_component_by_looking_through_the_package() -> None:
     assert "ContentSite" in dir(content_pipeline)
     assert "produces" in type(ContentSite.get_spec()).__annotations__
-    assert list(ContentSite.get_spec().produces) == ["asset", "asset_check", "job", "sensor"]
+    assert list(ContentSite.get_spec().produces) == [
+        "asset",
+        "asset_check",
+        "job",
+        "sensor",
+        "schedule",
+    ]
 
 
 def test_the_package_has_no_other_names() -> None:

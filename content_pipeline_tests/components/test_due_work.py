@@ -13,6 +13,7 @@ from content_pipeline.config import DAY_BUDGET_VARIABLE
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import Stage
 from content_pipeline.ledger import jobs, reports, routes
+from content_pipeline.sandbox.cms.client import CMSClient
 from content_pipeline_tests.components.conftest import (
     FOR_LONG,
     MakeSite,
@@ -136,6 +137,32 @@ def test_an_announcement_that_waits_is_due_work_though_every_page_is_done(
     assert said.startswith("Every page is done, failed or stopped. An announcement is due in ")
 
     sitemap.rmdir()
+    let_announcements_be_due(site)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert site.run_job(name).success
+    assert sitemap.read_text().count("<url>") == 1
+    assert told(tick(site, "due_work_sensor")) == "Every page is done, failed or stopped."
+
+
+def test_a_hook_that_gathers_is_due_work_when_its_window_ends(
+    make_site: MakeSite, sandbox_cms: CMSClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_HOOK_URL", f"{sandbox_cms.base_url}/hooks/deploy/towns")
+    site = make_site(rows_of(2), announce=[{"kind": "deploy_hook", "debounce_s": 3600}])
+    site.submit()
+    name = f"{site.assets.name}_due_work"
+    assert site.run_job(name).success
+    said = told(tick(site, "due_work_sensor"))
+    assert said.startswith("Every page is done, failed or stopped. An announcement is due in 3")
+
+    let_announcements_be_due(site)
+    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
+    assert site.run_job(name).success
+    assert len(sandbox_cms.deliveries()) == 1
+    assert told(tick(site, "due_work_sensor")) == "Every page is done, failed or stopped."
+
+
+def let_announcements_be_due(site: TownSite) -> None:
     with site.ledger.begin() as connection:
         connection.execute(
             text(
@@ -144,10 +171,6 @@ def test_an_announcement_that_waits_is_due_work_though_every_page_is_done(
             ),
             {"site": site.assets.name},
         )
-    assert isinstance(tick(site, "due_work_sensor"), dg.RunRequest)
-    assert site.run_job(name).success
-    assert sitemap.read_text().count("<url>") == 1
-    assert told(tick(site, "due_work_sensor")) == "Every page is done, failed or stopped."
 
 
 def test_no_run_is_asked_for_while_only_a_person_can_help(make_site: MakeSite) -> None:

@@ -82,7 +82,7 @@ def test_a_page_is_made_of_the_table_as_it_is_now(make_site: MakeSite) -> None:
 def test_topics_pages_and_sitemap_can_be_materialized_in_one_run(make_site: MakeSite) -> None:
     site = make_site(rows_of(2))
     site.materialize_topics()
-    both = [site.assets.topics, site.assets.sitemap]
+    both = [site.assets.topics, site.assets.announcement("sitemap")]
     result = site.materialize(*Stage, pages="t01", also=both)
     assert result.success
     assert {key.path[-1] for key in _materialized(result)} == {
@@ -91,6 +91,7 @@ def test_topics_pages_and_sitemap_can_be_materialized_in_one_run(make_site: Make
         "page",
         "artifact",
         "sitemap",
+        "index_page",
     }
 
 

@@ -301,7 +301,7 @@ def test_every_event_is_tagged_so_that_unsynced_means_another_generation_version
 def test_the_site_is_announced_by_the_same_run(mixed: Mixed) -> None:
     sitemap = mixed.site.project.root / "public" / mixed.site.assets.name / "sitemap.xml"
     assert sitemap.read_text().count("<url>") == len(GOOD)
-    wanted = dg.AssetRecordsFilter(mixed.site.assets.sitemap)
+    wanted = dg.AssetRecordsFilter(mixed.site.assets.announcement("sitemap"))
     (record,) = mixed.site.instance.fetch_materializations(wanted, limit=1).records
     assert record.asset_materialization is not None
     assert record.asset_materialization.metadata["urls"].value == len(GOOD)

@@ -45,8 +45,6 @@ def summary(**changes: Any) -> RunSummary:
 def route(**changes: Any) -> RouteReport:
     values: dict[str, Any] = {
         "route": "sandbox",
-        "call_limit": 8,
-        "most_calls": 8,
         "paused_until": None,
         "reason": "slow down",
         "circuit_opened_at": None,

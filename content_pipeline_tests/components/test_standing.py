@@ -13,6 +13,7 @@ from content_pipeline_tests.components.page_reports import attempt, page
 S = PageJobState
 DONE, WAITING, FAILED, STOPPED = Standing.DONE, Standing.WAITING, Standing.FAILED, Standing.STOPPED
 PUBLISH = AttemptKind.PUBLISH
+WITHDRAW = AttemptKind.WITHDRAW
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,16 @@ PUBLISH = AttemptKind.PUBLISH
         (S.CANCELLED, {}, STOPPED, STOPPED, STOPPED),
         (S.CANCELLED, {"revision": 1}, DONE, STOPPED, STOPPED),
         (S.SUPERSEDED, {}, STOPPED, STOPPED, STOPPED),
+        (S.WITHDRAWING, {"revision": 1}, DONE, DONE, WAITING),
+        (S.WITHDRAWN, {"revision": 1}, DONE, DONE, STOPPED),
+        (S.FAILED_TERMINAL, {"topic_is_retired": True}, STOPPED, STOPPED, STOPPED),
+        (
+            S.FAILED_TERMINAL,
+            {"topic_is_retired": True, "revision": 1, "attempts": (attempt(WITHDRAW),)},
+            DONE,
+            FAILED,
+            FAILED,
+        ),
     ],
 )
 def test_each_state_has_a_colour_on_each_asset(

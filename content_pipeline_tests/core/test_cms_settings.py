@@ -135,18 +135,22 @@ def test_only_what_wordpress_keeps_is_a_slug(slug: str, kept: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "longest_hold_s", "words"),
+    ("path", "longest_hold_s", "in_turn", "words"),
     [
-        ("/x/", 300, None),
-        ("/guide/x-x/", 300, None),
-        ("/Guide/x/", 300, "lower-case"),
-        ("/a~x/", 300, "lower-case"),
-        ("/feed/x/", 300, "lower-case"),
-        ("/x/", 180, "6 times cms.deadline_s (30 s)"),
+        ("/x/", 300, 1, None),
+        ("/guide/x-x/", 300, 1, None),
+        ("/Guide/x/", 300, 1, "lower-case"),
+        ("/a~x/", 300, 1, "lower-case"),
+        ("/feed/x/", 300, 1, "lower-case"),
+        ("/x/", 180, 1, "6 times cms.deadline_s (30 s)"),
+        ("/x/", 361, 2, None),
+        ("/x/", 360, 2, "or raise lane.cms_requests_at_once"),
     ],
 )
 def test_what_wordpress_would_change_is_refused_before_anything_is_paid_for(
-    path: str, longest_hold_s: float, words: str | None
+    path: str, longest_hold_s: float, in_turn: int, words: str | None
 ) -> None:
-    why = why_unfit_for_wordpress(sample_path=path, deadline_s=30, longest_hold_s=longest_hold_s)
+    why = why_unfit_for_wordpress(
+        sample_path=path, deadline_s=30, longest_hold_s=longest_hold_s, in_turn=in_turn
+    )
     assert (why is None) if words is None else (words in (why or ""))

@@ -232,6 +232,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"lane__lease_s": 0.4}, "lane.lease_s", "equal to 0.5"),
     ({"lane__patience_s": 3601}, "lane.patience_s", "equal to 3600"),
     ({"lane__longest_hold_s": 0}, "lane.longest_hold_s", "greater than 0"),
+    ({"lane__cms_requests_at_once": 0}, "lane.cms_requests_at_once", "equal to 1"),
+    ({"lane__cms_requests_at_once": 65}, "lane.cms_requests_at_once", "equal to 64"),
     ({"lane__run_limit_s": float("inf")}, "lane.run_limit_s", "equal to 604800"),
     ({"lane__page_deadline_s": 367 * 86_400}, "lane.page_deadline_s", "equal to 31622400"),
     ({"generation__answer_slack_s": 0}, "", "generation.answer_slack_s is 0 s"),

@@ -1,5 +1,6 @@
 """One death at every checkpoint: the next worker goes on there, and the world sees one of each."""
 
+import json
 import re
 import signal
 from dataclasses import replace
@@ -9,11 +10,17 @@ import pytest
 
 import content_pipeline.operations
 from content_pipeline.sandbox.client import SandboxClient
+from content_pipeline.sandbox.cms.client import CMSClient
 from content_pipeline.sandbox.faults import FaultPlan
 from content_pipeline_tests.conftest import INSTANT_PROVIDER
 from content_pipeline_tests.crash.conftest import LONGEST_S, Start
-from content_pipeline_tests.crash.other_side import assert_all_is_well
+from content_pipeline_tests.crash.other_side import (
+    assert_all_is_well,
+    assert_announced,
+    assert_paid_once,
+)
 from content_pipeline_tests.crash.worker import Order
+from content_pipeline_tests.operations.small_site import page_text, path_of, rows_of
 
 OF_A_PAGE = (
     "call_intended",
@@ -30,7 +37,8 @@ LOOKED_UP = ("answer_recovered",)
 OF_A_KEPT_ANSWER = ("call_accepted",)
 OF_A_CHAIN = ("step_stored",)
 OF_DRAFTS_ON_THE_CMS = ("draft_created",)
-"""Not of a folder: told in the tests of adapters whose CMS has drafts."""
+"""Not of a folder, where every file is public."""
+OF_A_WITHDRAWAL = ("withdrawal_intended", "page_withdrawn", "withdrawal_proved")
 
 
 def test_every_checkpoint_has_its_death() -> None:
@@ -42,7 +50,8 @@ def test_every_checkpoint_has_its_death() -> None:
         for name in re.findall(r'"(\w+)"', call)
     }
     of_the_call = {*LOOKED_UP, *OF_A_KEPT_ANSWER, *OF_A_CHAIN}
-    assert named == {*OF_A_PAGE, *OF_A_SITE, *of_the_call, *OF_DRAFTS_ON_THE_CMS}
+    of_the_cms = {*OF_DRAFTS_ON_THE_CMS, *OF_A_WITHDRAWAL}
+    assert named == {*OF_A_PAGE, *OF_A_SITE, *of_the_call, *of_the_cms}
 
 
 def die_and_go_on(start: Start, order: Order, checkpoint: str, after: int) -> None:
@@ -69,6 +78,58 @@ def test_a_worker_that_dies_while_it_tells_the_sites_hooks(
 ) -> None:
     die_and_go_on(start, order, checkpoint, after=1)
     assert_all_is_well(sandbox, order.folder, order.towns)
+
+
+@pytest.mark.parametrize("checkpoint", OF_A_WITHDRAWAL)
+def test_a_worker_that_dies_while_it_takes_a_page_off_the_site(
+    checkpoint: str, start: Start, order: Order, sandbox: SandboxClient
+) -> None:
+    first = start(order)
+    first.join(LONGEST_S)
+    assert first.exitcode == 0
+    die_and_go_on(start, replace(order, gone=2), checkpoint, after=1)
+    gone = [path_of(row) for row in rows_of(order.towns)[1:]]
+    assert [page_text(order.folder, row) for row in rows_of(order.towns)[1:]] == [None, None]
+    assert_paid_once(sandbox, order.towns)
+    assert_announced(order.folder, 1)
+    log = (order.folder / ".content-pipeline" / "writes.log").read_text().splitlines()
+    removed = [line.split("\t")[1] for line in log if line.endswith("\tremoved")]
+    assert len(removed) == len(set(removed)), "no page is taken off twice"
+    assert set(removed) <= set(gone)
+
+
+@pytest.mark.parametrize("checkpoint", [*OF_DRAFTS_ON_THE_CMS, "page_written", "publish_intended"])
+def test_a_worker_that_dies_with_a_page_on_a_cms_with_drafts(
+    checkpoint: str,
+    start: Start,
+    order: Order,
+    sandbox: SandboxClient,
+    sandbox_cms: CMSClient,
+) -> None:
+    die_and_go_on(start, replace(order, wordpress_url=sandbox_cms.base_url), checkpoint, after=2)
+    assert_paid_once(sandbox, order.towns)
+    live = sorted(change["path"] for change in sandbox_cms.live())
+    assert live == sorted(path_of(row) for row in rows_of(order.towns))
+    held = {change["page_id"] for change in sandbox_cms.history()}
+    assert len(held) == order.towns, "the draft that the dead worker left became the page"
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_worker_that_dies_between_two_calls_of_a_hook_repeats_one_alone(
+    after: int, start: Start, order: Order, sandbox_cms: CMSClient
+) -> None:
+    """Three pages, a call for each: the receiver hears of all, and twice of one, as the same."""
+    url = f"{sandbox_cms.base_url}/hooks/receive/partner"
+    die_and_go_on(start, replace(order, webhook_url=url), "announced", after=after)
+    heard = [
+        (each["headers"]["webhook-id"], json.loads(each["body"])["data"])
+        for each in sandbox_cms.deliveries()
+    ]
+    assert len(heard) == order.towns + 1
+    assert heard[after] == heard[after - 1]
+    paths = {page["path"] for _, data in heard for page in data["changed"]}
+    assert paths == {path_of(row) for row in rows_of(order.towns)}
+    assert len({message_id for message_id, _ in heard}) == order.towns
 
 
 @pytest.mark.parametrize("checkpoint", LOOKED_UP)

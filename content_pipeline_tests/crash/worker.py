@@ -15,16 +15,25 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
+from content_pipeline.adapters.cms.wordpress import WordPressCMS
+from content_pipeline.adapters.cms.wordpress_pages import PageForm
+from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
+from content_pipeline.adapters.hooks.told_by_http import ToldByHTTP
+from content_pipeline.adapters.hooks.webhook import Webhook
+from content_pipeline.adapters.http_calls import HTTPService
 from content_pipeline.core.generation_settings import GenerationAPI
+from content_pipeline.core.ports import HookTerms, SiteHook
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.announce import announce
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.submit import submit
+from content_pipeline.sandbox.cms.accounts import PIPELINE
 from content_pipeline_tests.operations.small_site import (
     FACTS,
     MUST_STATE,
     Parts,
+    clock,
     real_model,
     rows_of,
     runtime_of,
@@ -46,9 +55,15 @@ class Order:
     """Make every page by two calls, the second of which is asked with the answer of the first."""
     embeds: bool = False
     """End every chain with a step that embeds, and compare the pages."""
+    gone: int = 0
+    """So many of the last towns are no longer in the table; their pages are taken off the site."""
+    wordpress_url: str | None = None
+    """Publish to this sandbox CMS instead of the folder."""
     background: bool = False
     """Make the calls as background responses, whose answers are asked for by id; one at a time,
     because a death while another call waits for its id loses that one's for good."""
+    webhook_url: str | None = None
+    """Who is told of each page by a call of its own, instead of the files beside the pages."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -98,25 +113,51 @@ def work(order: Order) -> None:
             "rules": {"min_words": 60, **({"max_similarity": 0.99} if order.embeds else {})},
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
+        topics={"when_gone": "unpublish"},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
     model = real_model(order.provider_url, **(BACKGROUND if order.background else {}))
+    cms = _wordpress(order.wordpress_url) if order.wordpress_url else None
     runtime = runtime_of(
         Parts(
             site=site_of(settings, files=FILES),
             ledger=ledger,
             model=model,
             folder=order.folder,
+            cms=cms,
+            hooks=_webhook(order.webhook_url) if order.webhook_url else None,
             on_checkpoint=_death(order),
         ),
         worker=f"process-{os.getpid()}",
     )
-    submit(runtime, rows_of(order.towns), requested_by=runtime.worker)
+    submit(runtime, rows_of(order.towns - order.gone), requested_by=runtime.worker)
     for _ in advance(runtime, Selection(site=order.site)):
         continue
     announce(runtime)
     model.close()
+    if cms is not None:
+        cms.close()
     ledger.dispose()
+
+
+def _wordpress(url: str) -> WordPressCMS:
+    rest = WordPressREST(
+        url,
+        user=PIPELINE.login,
+        password=PIPELINE.app_password,
+        content_type="pages",
+        deadline_s=5,
+        clock=clock,
+    )
+    form = PageForm(base_url=url, home_path="")
+    return WordPressCMS(rest, form, content_type="pages", clock=clock)
+
+
+def _webhook(url: str) -> tuple[SiteHook, ...]:
+    service = HTTPService(url, name="The webhook", headers={}, deadline_s=5)
+    told = ToldByHTTP(service=service, clock=clock, advice={})
+    terms = HookTerms(debounce_s=0, batch=1)
+    return (Webhook(told, kind="webhook", terms=terms, key=b"k" * 32, clock=clock),)
 
 
 def _death(order: Order) -> Callable[[str], None]:

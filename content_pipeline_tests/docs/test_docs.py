@@ -73,5 +73,12 @@ def test_the_glossary_explains_every_noun_of_the_ledger() -> None:
         "checkpoint",
         "uncertain",
         "superseded",
+        "site change",
+        "survey",
+        "conflict",
+        "twin",
+        "rollback",
+        "retired",
+        "withdrawn",
     ):
         assert f"**{noun}**" in glossary, f"the glossary does not explain {noun!r}"

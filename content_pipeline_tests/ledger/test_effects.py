@@ -38,7 +38,7 @@ def job(ledger: Ledger, site: str) -> PageJob:
 
 def want(ledger: Ledger, site: str, *kinds: str) -> None:
     with ledger.begin() as connection:
-        effects.want_for_site(connection, site, kinds or ("sitemap",), "owner")
+        effects.want_for_site(connection, site, dict.fromkeys(kinds or ("sitemap",), 0.0), "owner")
 
 
 def take(ledger: Ledger, site: str, stale_s: float = STALE_S) -> list[SiteEffect]:
@@ -155,7 +155,7 @@ def test_announcements_of_another_site_are_left_alone(ledger: Ledger, site: str)
 def publishing(ledger: Ledger, site: str) -> Iterator[None]:
     """A page's last transaction, which asks for the announcement and has not committed yet."""
     with ledger.begin() as connection:
-        effects.want_for_site(connection, site, ("sitemap",), "owner")
+        effects.want_for_site(connection, site, {"sitemap": 0.0}, "owner")
         yield
 
 
@@ -350,12 +350,12 @@ def test_pages_and_a_taker_lock_announcements_in_one_order(ledger: Ledger, site:
     want(ledger, site, "index_page")
     with ThreadPoolExecutor(1) as pool:
         with ledger.begin() as connection:
-            effects.want_for_site(connection, site, ("index_page",), "owner")
+            effects.want_for_site(connection, site, {"index_page": 0.0}, "owner")
             taking = pool.submit(take, ledger, site)
             with pytest.raises(TimeoutError):
                 taking.result(timeout=0.5)
             connection.execute(text("SET LOCAL lock_timeout = '5s'"))
-            effects.want_for_site(connection, site, ("sitemap",), "owner")
+            effects.want_for_site(connection, site, {"sitemap": 0.0}, "owner")
         taken = taking.result(timeout=10)
     assert [effect.kind for effect in taken] == ["index_page", "sitemap"]
 

@@ -5,10 +5,19 @@ import pytest
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
 from content_pipeline.core.topics import RejectedRow
-from content_pipeline.ledger import failed_pages
+from content_pipeline.ledger import attempts, failed_pages, jobs
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.failed_pages import FailedGroup
-from content_pipeline_tests.ledger.wanting import job_in, leased, let_go, move_once, take_in, wanted
+from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline_tests.ledger.wanting import (
+    current_job,
+    job_in,
+    leased,
+    let_go,
+    move_once,
+    take_in,
+    wanted,
+)
 from content_pipeline_tests.operations.small_site import rows_of, settings_of
 
 S = PageJobState
@@ -82,6 +91,21 @@ def test_what_the_table_no_longer_wants_needs_nobody(ledger: Ledger, site_name: 
     assert len(groups(ledger, site_name)) == 1
     wanted(ledger, site_name, [rows_of(1)[0] | {"river": "Inn"}])
     assert groups(ledger, site_name) == []
+
+
+def test_a_topic_that_left_the_table_needs_nobody_unless_its_page_refuses_to_go(
+    ledger: Ledger, site_name: str
+) -> None:
+    wanted(ledger, site_name, rows_of(1))
+    fail(ledger, site_name, "t0", "it failed")
+    wanted(ledger, site_name, [])
+    assert groups(ledger, site_name) == []
+    with ledger.begin() as connection:
+        job = jobs.load(connection, current_job(ledger, site_name)["page_job_id"])
+        attempts.open_attempt(
+            connection, job, AttemptKind.WITHDRAW, number=1, worker="w", run_id=None
+        )
+    assert len(groups(ledger, site_name)) == 1
 
 
 def test_a_row_that_cannot_become_a_page_is_listed_too(ledger: Ledger, site_name: str) -> None:

@@ -149,7 +149,7 @@ def test_the_effects_of_a_page_are_listed(ledger: Ledger, site: str) -> None:
     job, lease = job_in(ledger, site, S.READY_TO_PUBLISH)
     with ledger.fenced(lease) as connection:
         key = effects.begin_publish(connection, job, request_hash="h")
-        effects.want_for_site(connection, site, ("sitemap",), "o")
+        effects.want_for_site(connection, site, {"sitemap": 0.0}, "o")
         found = reports.page_effects(connection, job.page_id)
     assert [row["effect_key"] for row in found] == [key]
 
@@ -165,7 +165,7 @@ def test_a_site_at_a_glance(ledger: Ledger, site: str) -> None:
         move_once(connection, job, lease, S.FAILED_RETRYABLE, wait_s=600)
     let_go(ledger, job_in(ledger, site, S.FAILED_TERMINAL, "t1")[1])
     with ledger.begin() as connection:
-        effects.want_for_site(connection, site, ("sitemap", "index_page"), "o")
+        effects.want_for_site(connection, site, {"sitemap": 0.0, "index_page": 0.0}, "o")
         (taken, failing) = effects.take_site_effects(connection, site, 60)
         failure = Failure(failure_class=FailureClass.STORAGE, message="m")
         effects.mark(connection, failing.effect_key, EffectState.FAILED, failure)

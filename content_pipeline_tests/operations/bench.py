@@ -4,14 +4,14 @@ What belongs here: what a test of operations does and looks at. The looks at the
 the provider's and the folder's own records, never the ledger.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sqlalchemy import Row, Select, func, select, update
 
-from content_pipeline.core.cms import CMS, Document
+from content_pipeline.core.cms import CMS, Document, PublicPages
 from content_pipeline.core.failures import Failure
 from content_pipeline.core.ports import Announcement, LanguageModel, SiteHook
 from content_pipeline.core.states import ALL_STAGES, WORKABLE, PageJobState, Stage
@@ -50,7 +50,9 @@ from content_pipeline_tests.operations.small_site import Row as TableRow
 class Bench:
     """A site with its table, its provider and its folder."""
 
-    PARTS: ClassVar[frozenset[str]] = frozenset({"model", "cms", "hooks", "on_checkpoint"})
+    PARTS: ClassVar[frozenset[str]] = frozenset(
+        {"model", "cms", "public", "hooks", "on_checkpoint"}
+    )
     """What a test may put in the place of the real part."""
 
     site: Site
@@ -60,6 +62,7 @@ class Bench:
     folder: Path
     model: LanguageModel
     cms: CMS | None = None
+    public: PublicPages | None = None
     hooks: tuple[SiteHook, ...] | None = None
     on_checkpoint: Callable[[str], None] | None = None
     changes: dict[str, Any] = field(default_factory=dict)
@@ -79,6 +82,7 @@ class Bench:
             model=self.model,
             folder=self.folder,
             cms=self.cms,
+            public=self.public,
             hooks=self.hooks,
             on_checkpoint=self.on_checkpoint,
         )
@@ -101,14 +105,24 @@ class Bench:
         self.run(Stage.DRAFT)
 
     def announce(
-        self, *, even_given_up: bool = False, **replaced: Any
+        self,
+        *,
+        even_given_up: bool = False,
+        kinds: Collection[str] | None = None,
+        patience_s: float = 0.0,
+        **replaced: Any,
     ) -> dict[str, Announcement | Failure]:
         """Tell the site's hooks what is due; ``replaced``: parts of the worker's runtime."""
-        return announce(replace(self.worker(), **replaced), even_given_up=even_given_up)
+        return announce(
+            replace(self.worker(), **replaced),
+            even_given_up=even_given_up,
+            kinds=kinds,
+            patience_s=patience_s,
+        )
 
     def want_announcements(self, *kinds: str) -> None:
         with self.ledger.begin() as connection:
-            effect_ledger.want_for_site(connection, self.name, kinds, "owner")
+            effect_ledger.want_for_site(connection, self.name, dict.fromkeys(kinds, 0.0), "owner")
 
     def claim(self, runtime: SiteRuntime, topic: str = "t0", lease_s: float = 10) -> Claim:
         """The lease of one due page, as a lane would take it."""

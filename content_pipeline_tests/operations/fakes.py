@@ -32,10 +32,12 @@ from content_pipeline.core.ports import (
     Announcement,
     GenerationLookUp,
     GenerationRequest,
+    HookTerms,
     LanguageModelCapabilities,
     RawResponse,
     Reading,
     SiteListing,
+    SiteNews,
     Verdict,
 )
 
@@ -322,3 +324,38 @@ class ScriptedHook:
 
     def paths(self) -> Iterable[str]:
         return [page.path for page in self.told[-1].pages] if self.told else []
+
+
+@dataclass(slots=True)
+class ScriptedNewsHook:
+    """Remembers all news it was told; ``on_tell`` is done before the next ones."""
+
+    kind: str = "indexnow"
+    debounce_s: float = 0.0
+    batch: int = 100
+    tells_existing: bool = False
+    told: list[SiteNews] = field(default_factory=list)
+    on_tell: deque[Callable[[], None]] = field(default_factory=deque)
+
+    @property
+    def terms(self) -> HookTerms:
+        return HookTerms(
+            debounce_s=self.debounce_s, batch=self.batch, tells_existing=self.tells_existing
+        )
+
+    def tell(self, news: SiteNews) -> Announcement:
+        if self.on_tell:
+            self.on_tell.popleft()()
+        self.told.append(news)
+        return Announcement(location=f"call {len(self.told)}", changed=True)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def paths(self) -> list[str]:
+        """The path of every page it was told of as changed, once for each time."""
+        return [page.path for news in self.told for page in news.changed]
+
+    def gone(self) -> list[str]:
+        """The path of every page it was told of as taken off."""
+        return [page.path for news in self.told for page in news.withdrawn]

@@ -22,7 +22,7 @@ from content_pipeline.adapters.hooks.sitemap import SitemapFile
 from content_pipeline.adapters.llm.openai_model import OpenAIModel
 from content_pipeline.adapters.llm.prices import GenaiPrices
 from content_pipeline.adapters.llm.profiles import provider_profile
-from content_pipeline.core.cms import CMS
+from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.ports import LanguageModel, SiteHook
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger.database import Ledger
@@ -115,6 +115,7 @@ class Parts:
     model: LanguageModel
     folder: Path
     cms: CMS | None = None
+    public: PublicPages | None = None
     hooks: tuple[SiteHook, ...] | None = None
     on_checkpoint: Callable[[str], None] | None = None
     day_usd: Decimal | None = None
@@ -143,6 +144,7 @@ def runtime_of(parts: Parts, *, worker: str | None = None) -> SiteRuntime:
         model_route=f"scripted:{settings.site}",
         cms=cms,
         cms_route=f"folder:{settings.site}",
+        public=parts.public,
         hooks=hooks if parts.hooks is None else parts.hooks,
         worker=worker or f"worker-{next(_numbers)}",
         run_id=None,

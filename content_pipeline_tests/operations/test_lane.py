@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
+from content_pipeline.core.cms import Document, RemotePage
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import GenerationRequest, RawResponse
@@ -115,6 +116,23 @@ def test_calls_in_flight_stay_within_the_sites_limit(make_bench: MakeBench) -> N
     model.on_send.extend([counted] * 12)
     bench.run()
     assert most == [3]
+    assert set(bench.states().values()) == {"published"}
+
+
+def test_as_many_pages_are_at_the_cms_as_it_is_sent_requests_at_once(make_bench: MakeBench) -> None:
+    """And one more for each call in flight, so that the next request is there in time."""
+    bench, _, cms = scripted(
+        make_bench, 7, generation={"in_flight": 1}, lane={"cms_requests_at_once": 6}
+    )
+    bench.run_drafts()
+    together = threading.Barrier(7)
+
+    def waits_for_all(cms: ScriptedCMS, document: Document) -> RemotePage:
+        together.wait(30)
+        return cms.write(document)
+
+    cms.on_write.extend([waits_for_all] * 7)
+    bench.run()
     assert set(bench.states().values()) == {"published"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from content_pipeline.adapters.cms.page_marker import format_marker
-from content_pipeline.core.cms import Marker
+from content_pipeline.core.cms import Document, Marker, RemotePage
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.identity import page_id
 from content_pipeline.core.states import PageJobState, Stage
@@ -254,9 +254,26 @@ def test_a_page_that_the_cms_puts_elsewhere_is_not_taken_for_published(
 ) -> None:
     cms = ScriptedCMS(on_write=deque([puts_it_elsewhere]))
     bench = ready(make_bench, cms=cms)
-    assert bench.step().state is S.PUBLISH_UNCERTAIN
-    assert bench.attempts()[-1][:2] == ("publish", "uncertain")
+    assert bench.step().state is S.FAILED_TERMINAL
+    assert bench.attempts()[-1] == ("publish", "failed", "conflict")
+    assert "is taken: the CMS gave our page" in (bench.report().failure_message or "")
     assert bench.report().published_revision is None
+
+
+@pytest.mark.parametrize(("accepted", "state"), [(False, S.FAILED_TERMINAL), (True, S.PUBLISHED)])
+def test_a_text_that_the_cms_altered_is_published_only_where_the_site_accepts_it(
+    accepted: bool, state: PageJobState, make_bench: MakeBench
+) -> None:
+    def alters(cms: ScriptedCMS, document: Document) -> RemotePage:
+        altered = replace(cms.write(document), intact=False)
+        cms.pages[document.path] = altered
+        return altered
+
+    cms = ScriptedCMS(on_write=deque([alters]))
+    bench = ready(make_bench, cms=cms, site_changes={"accept_altered_text": accepted})
+    assert bench.step().state is state
+    told = bench.report().failure_message or ""
+    assert ("altered what it was sent" in told) is not accepted
 
 
 def test_a_read_back_that_fails_leaves_the_publish_uncertain(make_bench: MakeBench) -> None:

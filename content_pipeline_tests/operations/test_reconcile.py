@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from content_pipeline.core.cms import CMSCapabilities
+from content_pipeline.core.cms import CMSCapabilities, Document, RemotePage, RemoteStatus
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.identity import publish_key
 from content_pipeline.core.states import PageJobState, Stage
@@ -218,3 +218,23 @@ def test_a_repaired_page_looks_before_it_writes(make_bench: MakeBench) -> None:
     assert cms.writes == [("/aarau-0/", 1)]
     with bench.ledger.begin() as connection:
         assert jobs.load(connection, bench.report().page_job_id).epoch == 2
+
+
+def test_a_revision_that_waits_for_its_deployment_is_waited_for_a_day(
+    make_bench: MakeBench,
+) -> None:
+    def accepts(cms: ScriptedCMS, document: Document) -> RemotePage:
+        accepted = replace(cms.write(document), status=RemoteStatus.ACCEPTED)
+        cms.pages[document.path] = accepted
+        return accepted
+
+    cms = ScriptedCMS(on_write=deque([accepts]))
+    bench = make_bench(model=ScriptedModel(), cms=cms)
+    bench.submit()
+    for _ in range(UNKNOWN_LOOKS + 2):
+        assert bench.step().state is S.PUBLISH_UNCERTAIN
+    path = bench.report().path
+    assert path is not None
+    cms.pages[path] = replace(cms.pages[path], status=RemoteStatus.PUBLISHED)
+    assert bench.step().state is S.PUBLISHED
+    assert cms.writes == [("/aarau-0/", 1)]

@@ -1,5 +1,6 @@
 """Changes on the site are found, told apart, and handled as the site's policy says."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -277,6 +278,37 @@ def test_a_failing_cms_ends_the_survey_and_the_next_goes_on(make_bench: MakeBenc
     assert report.failure.failure_class is FailureClass.TRANSIENT
     assert (report.found, report.is_complete) == ({}, False)
     assert look(bench).found == {SiteChange.EDITED: 1}
+
+
+def test_a_survey_that_is_stopped_keeps_what_it_saw_and_the_next_does_the_rest(
+    make_bench: MakeBench,
+) -> None:
+    bench, cms = live(make_bench, 2)
+    stop = threading.Event()
+    for path, page in list(cms.pages.items()):
+        cms.pages[path] = replace(page, fingerprint="edited", version="new")
+
+    def last_look(at: ScriptedCMS) -> PageLookUp:
+        stop.set()
+        return PageLookUp(verdict=Verdict.PRESENT, page=at.pages[PATH])
+
+    cms.on_look.append(last_look)
+    report = survey(bench.worker(), slices=None, stop=stop)
+    assert (report.is_stopped, report.is_complete) == (True, False)
+    assert report.found == {SiteChange.EDITED: 1}
+    report = survey(bench.worker(), slices=None)
+    assert (report.is_stopped, report.is_complete) == (False, True)
+    assert report.found == {SiteChange.EDITED: 1}
+    assert set(waiting(bench)) == {PATH, "/baden-1/"}
+
+
+def test_a_stopped_survey_asks_the_cms_nothing(make_bench: MakeBench) -> None:
+    bench, cms = live(make_bench)
+    stop = threading.Event()
+    stop.set()
+    looks = cms.looks
+    report = survey(bench.worker(), stop=stop)
+    assert (report.is_stopped, report.listed, cms.looks) == (True, 0, looks)
 
 
 def test_a_look_that_says_nothing_changes_nothing(make_bench: MakeBench) -> None:

@@ -8,9 +8,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from content_pipeline.adapters.cms.wordpress_pages import PageForm, modified_at
+from content_pipeline.adapters.cms.wordpress_pages import (
+    GLANCE_FIELDS,
+    Json,
+    PageForm,
+    modified_at,
+)
 from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 from content_pipeline.core.cms import RecentChanges, RemotePage
+from content_pipeline.core.identity import digest
 
 OVERLAP = timedelta(seconds=60)
 """WordPress takes the time of a write before it waits for the database, for up to 50 s there."""
@@ -26,20 +32,43 @@ def changes_since(
 ) -> RecentChanges:
     """Pages written since ``point``, and a minute before it. Raises CallFailed.
 
-    ``now`` stands in for the server's time where it tells none.
+    A point is a time and what the hundred pages written last within that minute looked like: as
+    long as they look the same, one request tells that there is nothing new. ``now`` stands in for
+    the server's time where it tells none.
     """
-    newest, date = rest.newest(doing=_DOING)
-    times = [rest.read(modified_at, found, doing=_DOING) for found in newest]
-    latest = _latest(times, _server_time(date) or now)
     if point is None:
+        newest, date = rest.newest(fields="modified_gmt", doing=_DOING)
+        latest = _latest(_times(rest, newest), _server_time(date) or now)
         return RecentChanges(pages=(), point=latest.isoformat())
-    before = datetime.fromisoformat(point)
-    pages = _written_since(rest, form, before - OVERLAP)
-    return RecentChanges(pages=tuple(pages), point=max(latest, before).isoformat())
+    time, _, looked_like = point.partition(" ")
+    before = datetime.fromisoformat(time)
+    since = _since(before)
+    newest, date = rest.newest(fields=GLANCE_FIELDS, doing=_DOING, params=since)
+    times = _times(rest, newest)
+    if looked_like == _looks(newest, times, before):
+        return RecentChanges(pages=(), point=point)
+    latest = max(_latest(times, _server_time(date) or now, default=before), before)
+    pages = _written_since(rest, form, since)
+    return RecentChanges(
+        pages=tuple(pages), point=f"{latest.isoformat()} {_looks(newest, times, latest)}"
+    )
 
 
-def _written_since(rest: WordPressREST, form: PageForm, moment: datetime) -> list[RemotePage]:
-    since = {"modified_after": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
+def _since(moment: datetime) -> dict[str, str]:
+    return {"modified_after": (moment - OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def _times(rest: WordPressREST, pages: Sequence[Json]) -> list[datetime]:
+    return [rest.read(modified_at, found, doing=_DOING) for found in pages]
+
+
+def _looks(pages: Sequence[Json], times: Sequence[datetime], moment: datetime) -> str:
+    """What those of ``pages`` look like that will be listed again when asked from ``moment``."""
+    again = [page for page, time in zip(pages, times, strict=True) if time > moment - OVERLAP]
+    return digest(*sorted(again, key=lambda page: str(page.get("id"))))
+
+
+def _written_since(rest: WordPressREST, form: PageForm, since: dict[str, str]) -> list[RemotePage]:
     pages: list[RemotePage] = []
     number, more = 1, True
     while more:
@@ -49,10 +78,12 @@ def _written_since(rest: WordPressREST, form: PageForm, moment: datetime) -> lis
     return pages
 
 
-def _latest(times: Sequence[datetime], now: datetime) -> datetime:
-    """The newest time that was not dated ahead by hand; without one, now."""
+def _latest(
+    times: Sequence[datetime], now: datetime, *, default: datetime | None = None
+) -> datetime:
+    """The newest time that was not dated ahead by hand; without one, ``default``, or else now."""
     past = [moment for moment in times if moment <= now + FUTURE]
-    return max(past, default=now)
+    return max(past, default=default or now)
 
 
 def _server_time(date: str | None) -> datetime | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call
+from content_pipeline.adapters.http_calls import Answer, Call
 from content_pipeline.adapters.retry_after import announced_wait_s
 from content_pipeline.core.failures import Failure, FailureClass
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call, HTTPService
 from content_pipeline.adapters.cms.wordpress_errors import error_code, failure_in
 from content_pipeline.adapters.cms.wordpress_pages import Json
+from content_pipeline.adapters.http_calls import Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed, ConfigurationError
 from content_pipeline.core.failures import Failure
 
@@ -60,6 +60,7 @@ class WordPressREST:
         content_type: str,
         deadline_s: float,
         clock: Callable[[], datetime],
+        at_once: int | None = None,
     ) -> None:
         """Raises ConfigurationError for credentials that cannot be sent in a header."""
         self.url = url
@@ -71,6 +72,7 @@ class WordPressREST:
             name=self.name,
             headers={"Authorization": _basic(user, password), "Accept": "application/json"},
             deadline_s=deadline_s,
+            at_once=at_once,
         )
         self._account_id: int | None = None
         self.guarded: bool | None = None
@@ -157,11 +159,12 @@ class WordPressREST:
             order | dict(params or {}), per_page=PER_PAGE, page=number, fields=fields, doing=doing
         )
 
-    def newest(self, *, doing: str) -> tuple[tuple[Json, ...], str | None]:
-        """When the pages written last were written, and the server's ``Date``."""
-        call = self._listing(
-            {"orderby": "modified", "order": "desc"}, PER_PAGE, 1, "modified_gmt", doing
-        )
+    def newest(
+        self, *, fields: str, doing: str, params: Mapping[str, str] | None = None
+    ) -> tuple[tuple[Json, ...], str | None]:
+        """The hundred pages written last, the last one first, and the server's ``Date``."""
+        order = {"orderby": "modified", "order": "desc"}
+        call = self._listing(order | dict(params or {}), PER_PAGE, 1, fields, doing)
         answer = self._send(call)
         return self._objects(answer, call), answer.headers.get("date")
 

@@ -25,7 +25,13 @@ from content_pipeline.ledger.schema.pages import (
     transitions,
 )
 from content_pipeline.ledger.schema.repairs import input_fixes, rejected_drafts
-from content_pipeline.ledger.schema.site_changes import rollbacks, site_events, surveys
+from content_pipeline.ledger.schema.site_changes import (
+    announced_pages,
+    rollbacks,
+    site_events,
+    site_hooks,
+    surveys,
+)
 from content_pipeline.ledger.schema.vocabulary import (
     SCHEMA,
     AnswerSource,
@@ -51,6 +57,7 @@ __all__ = [
     "SpendState",
     "TopicStatus",
     "allowed_moves",
+    "announced_pages",
     "attempt_responses",
     "attempts",
     "budgets",
@@ -70,6 +77,7 @@ __all__ = [
     "routes",
     "seconds_from_now",
     "site_events",
+    "site_hooks",
     "sites",
     "spend",
     "step_outputs",

@@ -58,6 +58,7 @@ effects = Table(
     Column("requested_at", Time, nullable=False, server_default=func.clock_timestamp()),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
     Column("finished_at", Time),
+    Column("pages_told", Integer),
     CheckConstraint(one_of("state", EffectState), name="state"),
     CheckConstraint("(state = 'done') = (outcome IS NOT NULL)", name="done_has_outcome"),
     CheckConstraint("state <> 'failed' OR failure_class IS NOT NULL", name="failed_says_why"),
@@ -69,6 +70,7 @@ effects = Table(
         postgresql_where=text("page_id IS NULL AND state = 'pending'"),
     ),
     Index("effects_page_id_idx", "page_id", "revision"),
+    Index("effects_of_sites_idx", "site", "kind", postgresql_where=text("page_id IS NULL")),
 )
 
 attempts = Table(

@@ -1,10 +1,11 @@
-"""Tables of what happened on the site beside publishing: events, and how far was searched."""
+"""Tables of what happened on a site beside publishing: events, searches, who was told of what."""
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     PrimaryKeyConstraint,
@@ -39,6 +40,29 @@ surveys = Table(
     Column("sweep_began_at", Time),
     Column("swept_at", Time),
     comment="How far the search for changes on a site has come",
+)
+
+site_hooks = Table(
+    "site_hooks",
+    metadata,
+    Column("site", Text, ForeignKey("sites.site"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("since", Time, nullable=False, server_default=func.clock_timestamp()),
+    PrimaryKeyConstraint("site", "kind"),
+    comment="Hooks that are told of changes, and since when: what was public before is no news",
+)
+
+announced_pages = Table(
+    "announced_pages",
+    metadata,
+    Column("site", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("page_id", Text, ForeignKey("pages.page_id"), nullable=False),
+    Column("content_hash", Text),
+    Column("announced_at", Time, nullable=False, server_default=func.clock_timestamp()),
+    PrimaryKeyConstraint("site", "kind", "page_id"),
+    ForeignKeyConstraint(["site", "kind"], ["site_hooks.site", "site_hooks.kind"]),
+    comment="What each hook was last told of each page; no hash: that it is off the site",
 )
 
 rollbacks = Table(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from content_pipeline.adapters.cms.http_calls import Answer, Call
 from content_pipeline.adapters.cms.wordpress_errors import error_code, failure_in
+from content_pipeline.adapters.http_calls import Answer, Call
 from content_pipeline.core.failures import Failure, FailureClass
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

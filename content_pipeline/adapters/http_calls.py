@@ -1,11 +1,14 @@
-"""One HTTP request to a CMS and its answer: by the wall clock, bounded, and never redirected.
+"""One HTTP request and its answer: by the wall clock, bounded, and never redirected.
 
 What belongs here: sending, and what it means when no answer came. What an answer means is decided
 in the adapter that asked. Nothing of the environment is used: no proxy, no netrc, no credentials.
+Nothing is logged: the address of a hook is a secret.
 """
 
 import json
+import threading
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +21,10 @@ from content_pipeline.core.failures import Failure, FailureClass
 USER_AGENT = "content-pipeline"
 
 CONNECT_S = 10.0
-"""Seconds for TCP and TLS together; a CMS that takes longer is not well."""
+"""Seconds for TCP and TLS together; a service that takes longer is not well."""
 
 MAX_CONNECTIONS = 64
-"""One per thread that may share a client."""
+"""One per thread that may share a client, and so the most requests at once."""
 
 MAX_SENT_BYTES = 4 * 1024 * 1024
 """A page is about 50 kB. A server that refuses a large body closes while we send, which cannot be
@@ -44,13 +47,18 @@ class Call:
     method: str
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
-    document: Mapping[str, Any] | None = field(default=None, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    document: Any = field(default=None, repr=False)
+    """Sent as JSON; None: no body."""
+    content: bytes | None = field(default=None, repr=False)
+    """JSON that is sent as it stands, instead of ``document``."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    repeatable: bool = False
+    """Whether doing it twice does no harm, whatever its method."""
 
     @property
     def writes(self) -> bool:
-        """Whether the request may change something."""
-        return self.method != "GET"
+        """Whether the request may change something that a second one would change again."""
+        return self.method != "GET" and not self.repeatable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +82,27 @@ class HTTPService:
     """Sends requests to one service; safe for many threads."""
 
     def __init__(
-        self, base_url: str, *, name: str, headers: Mapping[str, str], deadline_s: float
+        self,
+        base_url: str,
+        *,
+        name: str,
+        headers: Mapping[str, str],
+        deadline_s: float,
+        at_once: int | None = None,
     ) -> None:
-        """``name`` is the service for people; ``deadline_s`` the wall clock of one request."""
+        """``name`` is the service for people; ``deadline_s`` the wall clock of one request.
+
+        ``at_once``: requests beyond so many wait for their turn, before their time begins.
+        """
         self.name = name
         self._base_url = base_url
+        self._turns = threading.Semaphore(at_once or MAX_CONNECTIONS)
         self._limits = httpx2.Timeout(
             connect=CONNECT_S, pool=CONNECT_S, write=deadline_s, read=deadline_s
         )
+        self._transport = DeadlineTransport(max_connections=MAX_CONNECTIONS)
         self._client = httpx2.Client(
-            transport=DeadlineTransport(max_connections=MAX_CONNECTIONS),
+            transport=self._transport,
             # identity: the bound on an answer's size counts bytes as they come
             headers={**headers, "User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             follow_redirects=False,
@@ -96,15 +115,19 @@ class HTTPService:
         Of class not_sent or request when nothing left; after that uncertain for what may have
         changed something, and transient for a mere question.
         """
-        content = None if call.document is None else json.dumps(call.document).encode()
+        content = call.content
+        if call.document is not None:
+            content = json.dumps(call.document).encode()
         if content is not None and len(content) > MAX_SENT_BYTES:
             raise self._failed(
                 call,
                 FailureClass.REQUEST,
-                f"the page is larger than {MAX_SENT_BYTES >> 20} MB, nothing was sent; shorten it",
+                f"what is to be sent is larger than {MAX_SENT_BYTES >> 20} MB, nothing was sent; "
+                "shorten it",
             )
         try:
-            return self._exchange(call, content)
+            with self._turns:
+                return self._exchange(call, content)
         except _NEVER_SENT:
             words = "it could not be reached, nothing was sent; check its address, DNS and network"
             failed = self._failed(call, FailureClass.NOT_SENT, words)
@@ -125,14 +148,16 @@ class HTTPService:
         headers = dict(call.headers)
         if content is not None:
             headers["Content-Type"] = "application/json"
-        with self._client.stream(
+        request = self._client.build_request(
             call.method,
             self._base_url + call.path,
             params=dict(call.params) or None,
             content=content,
             headers=headers,
             timeout=self._limits,
-        ) as answer:
+        )
+        # By the transport: the client would log the address.
+        with closing(self._transport.handle_request(request)) as answer:
             body = b"".join(answer.iter_raw())
             return Answer(
                 status=answer.status_code,

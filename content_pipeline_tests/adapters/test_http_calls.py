@@ -1,9 +1,12 @@
 import gzip
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from content_pipeline.adapters.cms.http_calls import MAX_SENT_BYTES, Answer, Call, HTTPService
 from content_pipeline.adapters.deadline_transport import MAX_BODY_BYTES
+from content_pipeline.adapters.http_calls import MAX_SENT_BYTES, Answer, Call, HTTPService
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline_tests.adapters.llm.loopback import (
@@ -31,12 +34,13 @@ from content_pipeline_tests.adapters.llm.loopback import (
 SECRET = "Basic c2VjcmV0"
 
 
-def service(base_url: str, *, deadline_s: float = 5.0) -> HTTPService:
+def service(base_url: str, *, deadline_s: float = 5.0, at_once: int | None = None) -> HTTPService:
     return HTTPService(
         base_url,
         name="The CMS",
         headers={"Authorization": SECRET},
         deadline_s=deadline_s,
+        at_once=at_once,
     )
 
 
@@ -119,6 +123,36 @@ def test_without_a_whole_answer_a_write_is_uncertain_and_a_question_is_not(
 def test_a_refused_connection_is_never_sent() -> None:
     found = failure(service(f"http://127.0.0.1:{free_port()}"), call())
     assert found.failure_class is FailureClass.NOT_SENT
+
+
+def test_no_more_requests_than_allowed_are_out_at_once_and_all_are_answered() -> None:
+    lock, now, most = threading.Lock(), [0], [0]
+
+    def slow(wire: Wire, request: Received) -> None:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.05)
+        with lock:
+            now[0] -= 1
+        answer(200, b"{}")(wire, request)
+
+    with serving(slow) as server, ThreadPoolExecutor(8) as pool:
+        asked = service(_root(server), at_once=2)
+        answers = list(pool.map(asked.send, [call() for _ in range(8)]))
+        asked.close()
+    assert [found.status for found in answers] == [200] * 8
+    assert most == [2]
+
+
+def test_a_request_that_fails_gives_its_turn_to_the_next() -> None:
+    left = [reset_at_once, answer(200, b"{}")]
+    with serving(lambda wire, request: left.pop(0)(wire, request)) as server:
+        asked = service(_root(server), at_once=1)
+        with pytest.raises(CallFailed):
+            asked.send(call())
+        assert asked.send(call()).status == 200
+        asked.close()
 
 
 def test_a_host_without_an_address_is_never_sent() -> None:
