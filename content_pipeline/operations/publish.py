@@ -43,9 +43,9 @@ from content_pipeline.operations.twins import remove_twins
 CONFIRMED_EXISTING = "confirmed_existing"
 """Outcome of a publish that found its revision already in place and wrote nothing."""
 
-LOOK_AGAIN_S = 5.0
-"""Until a page behind the open circuit of its CMS is looked at again."""
-
+BREATH_S = 0.1
+"""Ends the walk of a page whose CMS is to be left alone. Nobody claims it before that is over, so a
+person who puts the account in order need not wait for a wait of the page's own."""
 
 SETTLES_WITHIN_S = 1.0
 """Beyond its own wait, for the look at an older write that may still arrive."""
@@ -70,13 +70,10 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     Nothing is written while an older draft of the page may yet arrive at the CMS, nor when the CMS
     told another page to wait since this one was claimed, perhaps seconds ago.
     """
-    waiting = _await_older_write(runtime, job, lease)
+    waiting = _put_off(runtime, job, lease)
     if waiting is not None:
         return waiting
     with runtime.ledger.fenced(lease) as connection:
-        closed = routes.obstacle(connection, runtime.cms_route)
-        if closed is not None:
-            return jobs.postpone(connection, job, closed.retry_after_s or LOOK_AGAIN_S)
         document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
         attempt_id = attempts.open_attempt(
@@ -102,17 +99,18 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     return _look_and_write(this_try, job)
 
 
-def _await_older_write(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
-    """Put the job off until an older publish of its page is settled; None when nothing is open.
+def _put_off(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
+    """The job, put off while the CMS is to be left alone or an older publish of its page is open.
 
-    A CMS that refuses late writes needs no such wait.
+    None when it can go on. A CMS that refuses late writes needs no such wait for an older one.
     """
-    if refuses_late_writes(runtime):
+    with runtime.ledger.fenced(lease) as connection:
+        if routes.obstacle(connection, runtime.cms_route) is not None:
+            return jobs.postpone(connection, job, BREATH_S)
+        open_for_s = jobs.unsettled_publish_s(connection, job)
+    if open_for_s is None or refuses_late_writes(runtime):
         return None
     with runtime.ledger.fenced(lease) as connection:
-        open_for_s = jobs.unsettled_publish_s(connection, job)
-        if open_for_s is None:
-            return None
         return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
 
 
