@@ -2,10 +2,8 @@
 
 What belongs here: the way from ``ready_to_publish`` to ``published`` when nothing is lost: look,
 decide, write at most once, read back. What became of a write whose answer was lost is settled in
-``reconcile``, which proves a page through ``prove``.
+``reconcile``; how either ends is put on record by ``publish_ends``.
 """
-
-from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
@@ -14,10 +12,8 @@ from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
 from content_pipeline.core.publishing import (
-    OFF_THE_SITE,
     PublishAction,
     PublishDecision,
-    SiteChange,
     decide_publish,
 )
 from content_pipeline.core.rendering import render_document
@@ -27,21 +23,23 @@ from content_pipeline.ledger import (
     drafts,
     effects,
     jobs,
-    publications,
-    resting,
-    retirement,
     routes,
-    site_changes,
 )
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AttemptKind, EffectState
+from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.operations.publish_ends import (
+    CONFIRMED_EXISTING,
+    PublishTry,
+    call_uncertain,
+    conflict,
+    left_as_it_is,
+    not_written,
+    prove,
+    superseded,
+)
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import heed, set_back
 from content_pipeline.operations.twins import remove_twins
-
-CONFIRMED_EXISTING = "confirmed_existing"
-"""Outcome of a publish that found its revision already in place and wrote nothing."""
 
 BREATH_S = 0.1
 """Ends the walk of a page whose CMS is to be left alone. Nobody claims it before that is over, so a
@@ -49,19 +47,6 @@ person who puts the account in order need not wait for a wait of the page's own.
 
 SETTLES_WITHIN_S = 1.0
 """Beyond its own wait, for the look at an older write that may still arrive."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishTry:
-    """One attempt to put one document in place, with the rights and records it works under."""
-
-    runtime: SiteRuntime
-    lease: Lease
-    document: Document
-    attempt_id: str
-    effect_key: str
-    remote_id: str | None
-    """The CMS's id of the page, or of a draft that was made for it and not published yet."""
 
 
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
@@ -142,7 +127,7 @@ def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool =
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
         case PublishAction.UNKNOWN:
-            return _not_written(this_try, job, why_unknown(look))
+            return not_written(this_try, job, why_unknown(look))
         case PublishAction.CONFLICT:
             return conflict(this_try, job, decision, look.page)
         case PublishAction.LEAVE:
@@ -157,7 +142,7 @@ def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool =
         case PublishAction.CREATE | PublishAction.REPLACE as action:
             closed = _obstacle(this_try.runtime)
             if closed is not None:
-                return _not_written(this_try, job, closed)
+                return not_written(this_try, job, closed)
             outcome = "created" if action is PublishAction.CREATE else "replaced"
             return _write(this_try, job, look.page, outcome, looked_briefly=look_briefly)
 
@@ -229,7 +214,7 @@ def _write(
                 cms.remove(seen)
                 if looked_briefly and seen.path != document.path:
                     return _look_and_write(this_try, job, path_is_taken=True)
-                return _not_written(this_try, job, unfit)
+                return not_written(this_try, job, unfit)
         written = cms.publish(document, replacing=seen)
     except CallFailed as failed:
         return _write_failed(this_try, job, failed.failure)
@@ -269,7 +254,7 @@ def _write_failed(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJ
         return call_uncertain(this_try, job, failure, wait_s=0)
     if failure.failure_class is FailureClass.UNCERTAIN:
         return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
-    return _not_written(this_try, job, failure)
+    return not_written(this_try, job, failure)
 
 
 def refuses_late_writes(runtime: SiteRuntime) -> bool:
@@ -281,84 +266,6 @@ def refuses_late_writes(runtime: SiteRuntime) -> bool:
 def quiet_s(runtime: SiteRuntime) -> float:
     """How long a lost write may still take effect on the CMS."""
     return 0.0 if refuses_late_writes(runtime) else runtime.site.lane.publish_quiet_s
-
-
-def call_uncertain(this_try: PublishTry, job: PageJob, failure: Failure, wait_s: float) -> PageJob:
-    """The write may have taken effect: nothing is sent before the CMS has been asked."""
-    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
-        attempts.leave_uncertain(connection, this_try.attempt_id, failure)
-        effects.mark(connection, this_try.effect_key, EffectState.UNCERTAIN, failure, wait_s=wait_s)
-        return jobs.move(
-            connection,
-            job,
-            PageJobState.PUBLISH_UNCERTAIN,
-            lease=this_try.lease,
-            failure=failure,
-            wait_s=wait_s,
-        )
-
-
-def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
-    runtime, lease = this_try.runtime, this_try.lease
-    heed(runtime, runtime.cms_route, failure)
-    with runtime.ledger.fenced(lease) as connection:
-        attempts.fail(connection, this_try.attempt_id, failure)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
-        waits = job.state is PageJobState.FAILED_RETRYABLE
-        state = EffectState.PENDING if waits else EffectState.FAILED
-        effects.mark(connection, this_try.effect_key, state, failure)
-    return job
-
-
-def conflict(
-    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
-) -> PageJob:
-    """The site was changed by somebody: nothing is written, and a person decides."""
-    failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
-    runtime = this_try.runtime
-    with runtime.ledger.fenced(this_try.lease) as connection:
-        attempts.fail(connection, this_try.attempt_id, failure)
-        effects.mark(connection, this_try.effect_key, EffectState.FAILED, failure)
-        assert decision.change is not None
-        note_change(connection, runtime, job, decision.change, decision.reason, page)
-        return jobs.move(
-            connection, job, PageJobState.FAILED_TERMINAL, lease=this_try.lease, failure=failure
-        )
-
-
-def note_change(
-    connection: Connection,
-    runtime: SiteRuntime,
-    job: PageJob,
-    change: SiteChange,
-    reason: str,
-    page: RemotePage | None,
-) -> None:
-    """Put a change on record; a page that is off the site is announced no more."""
-    new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
-    if new and job.baseline is not None and change in OFF_THE_SITE:
-        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
-
-
-def left_as_it_is(
-    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
-) -> PageJob:
-    """The site's policy lets the change stand: this revision is never written."""
-    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
-        why = f"by the site's policy: {decision.reason}"
-        site_changes.keep_theirs(
-            connection, job.page_id, page=page, by=this_try.runtime.worker, why=why
-        )
-    return superseded(this_try, job, decision.reason)
-
-
-def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
-    """The CMS holds a newer revision of ours: this one is never written."""
-    failure = Failure(failure_class=FailureClass.TERMINAL, message=reason)
-    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
-        attempts.fail(connection, this_try.attempt_id, failure)
-        effects.mark(connection, this_try.effect_key, EffectState.FAILED, failure)
-        return jobs.move(connection, job, PageJobState.SUPERSEDED, lease=this_try.lease)
 
 
 def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome: str) -> PageJob:
@@ -392,34 +299,3 @@ def why_not_shown(this_try: PublishTry) -> Failure | None:
     """Why visitors do not get the document that the CMS holds; None when nobody wants to know."""
     public = this_try.runtime.public
     return None if public is None else public.why_not_shown(this_try.document)
-
-
-def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
-    """The CMS shows the revision: record it with all that follows, in one transaction."""
-    runtime, marker = this_try.runtime, this_try.document.marker
-    # A page that comes back to the site is news as well, though its text is what it was.
-    changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
-    with runtime.ledger.fenced(this_try.lease) as connection:
-        publications.record_proved(connection, job, this_try.document, page)
-        older = publications.supersede_older(connection, job, runtime.worker)
-        effects.finish(
-            connection, this_try.effect_key, outcome=outcome, result_reference=page.remote_id
-        )
-        attempts.succeed(
-            connection,
-            this_try.attempt_id,
-            revision=marker.revision,
-            output_hash=marker.content_hash,
-            recovered=outcome == CONFIRMED_EXISTING,
-        )
-        job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
-        if changed:
-            effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
-        # Settled late: meanwhile its topic may have left the table, or want the draft it replaced.
-        resting.take_up_wanted(connection, older, worker=runtime.worker)
-        if retirement.is_to_go(connection, job, runtime.site.topics) and resting.take_off(
-            connection, job.page_job_id, worker=runtime.worker
-        ):
-            job = jobs.load(connection, job.page_job_id)
-    runtime.on_checkpoint("page_proved")
-    return job

@@ -14,8 +14,8 @@ from content_pipeline.ledger import attempts, effects, jobs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
-from content_pipeline.operations import publish
-from content_pipeline.operations.publish import PublishTry
+from content_pipeline.operations import publish, publish_ends
+from content_pipeline.operations.publish_ends import PublishTry
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 from content_pipeline.operations.twins import remove_twins
@@ -42,7 +42,7 @@ def resume_publishing(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
         message="the worker stopped while publishing; the CMS is asked what it holds",
     )
     this_try = _newest_try(runtime, job, lease)
-    return publish.call_uncertain(this_try, job, failure, publish.quiet_s(runtime))
+    return publish_ends.call_uncertain(this_try, job, failure, publish.quiet_s(runtime))
 
 
 def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
@@ -57,17 +57,17 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             not_shown = publish.why_not_shown(this_try)
             if not_shown is not None:
                 return _still_unknown(this_try, job, not_shown)
-            return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
+            return publish_ends.prove(this_try, job, look.page, publish_ends.CONFIRMED_EXISTING)
         case PublishAction.AWAIT:
             return _still_unknown(
                 this_try, job, publish.not_shown_yet(decision), most=DEPLOYMENT_LOOKS
             )
         case PublishAction.SUPERSEDED:
-            return publish.superseded(this_try, job, decision.reason)
+            return publish_ends.superseded(this_try, job, decision.reason)
         case PublishAction.LEAVE:
-            return publish.left_as_it_is(this_try, job, decision, look.page)
+            return publish_ends.left_as_it_is(this_try, job, decision, look.page)
         case PublishAction.CONFLICT:
-            return publish.conflict(this_try, job, decision, look.page)
+            return publish_ends.conflict(this_try, job, decision, look.page)
         case PublishAction.UNKNOWN:
             return _still_unknown(this_try, job, publish.why_unknown(look))
         case PublishAction.REPLACE if is_draft_of(look.page, this_try.document.marker):
