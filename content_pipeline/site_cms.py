@@ -5,6 +5,7 @@ adapters themselves know neither files nor the environment.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from content_pipeline.core.cms import CMS, PublicPages, capabilities_of
 from content_pipeline.core.cms_settings import (
     FolderCMSSettings,
     GitCMSSettings,
+    SandboxCMSSettings,
     WordPressCMSSettings,
 )
 from content_pipeline.core.identity import digest
@@ -25,6 +27,9 @@ from content_pipeline.core.service_settings import (
     GhostCMSSettings,
     WebhookCMSSettings,
 )
+from content_pipeline.sandbox.cms.accounts import PIPELINE
+from content_pipeline.sandbox.cms.settings import CMSSettings as SandboxSettings
+from content_pipeline.sandbox.cms.supervisor import cms_status, ensure_cms_running
 from content_pipeline.site_environment import address, variable
 from content_pipeline.site_files import Site
 from content_pipeline.site_hooks import open_hooks
@@ -59,6 +64,8 @@ def open_cms(site: Site, project: Project, *, clock: Clock) -> Opened:
             return _directus(site, settings, clock), hooks
         case WebhookCMSSettings():
             return _webhook(site, settings, clock), hooks
+        case SandboxCMSSettings():
+            return _sandbox(site, settings, project, clock), hooks
 
 
 def public_pages(site: Site) -> PublicPages | None:
@@ -86,6 +93,8 @@ def cms_route(site: Site) -> str:
             return _route(settings.kind, settings.url, settings.url_env, settings.token_env)
         case GhostCMSSettings() | WebhookCMSSettings():
             return _route(settings.kind, settings.url, settings.url_env, settings.key_env)
+        case SandboxCMSSettings():
+            return f"{settings.kind}:{PIPELINE.login}"
 
 
 def _route(kind: str, url: str | None, *names: str) -> str:
@@ -109,7 +118,13 @@ def published_folder(site: Site, project: Project) -> Path | None:
 def where_to_look(site: Site, project: Project) -> str:
     """What a person opens to see the site."""
     folder = published_folder(site, project)
-    return site.settings.base_url + "/" if folder is None else str(folder / "index.html")
+    if folder is not None:
+        return str(folder / "index.html")
+    if isinstance(site.settings.cms, SandboxCMSSettings):
+        running = cms_status(project.data_home)
+        if running is not None:
+            return f"{running.base_url}/"
+    return f"{site.settings.base_url}/"
 
 
 def _git_site(site: Site, settings: GitCMSSettings, project: Project, clock: Clock) -> CMS:
@@ -154,15 +169,49 @@ def _git(site: Site, settings: GitCMSSettings, project: Project) -> "Git":
 
 
 def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
+    account = _Account(
+        url=settings.url or address(site, settings.url_env, "the address of the CMS"),
+        user=variable(site, settings.user_env, "the user for WordPress"),
+        password=variable(site, settings.password_env, "the user's application password"),
+    )
+    return _by_rest(site, settings, account, clock)
+
+
+def _sandbox(site: Site, settings: SandboxCMSSettings, project: Project, clock: Clock) -> CMS:
+    """The project's own CMS, started if it does not run; all its sites share it."""
+    running = ensure_cms_running(
+        project.data_home,
+        SandboxSettings(
+            latency_median_s=settings.latency_median_s,
+            latency_sigma=settings.latency_sigma,
+            listing_lag_s=settings.listing_lag_s,
+            companion=settings.companion,
+            seed=settings.seed,
+        ),
+    )
+    account = _Account(url=running.base_url, user=PIPELINE.login, password=PIPELINE.app_password)
+    as_wordpress = WordPressCMSSettings(kind="wordpress", deadline_s=settings.deadline_s)
+    return _by_rest(site, as_wordpress, account, clock)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Account:
+    """Where WordPress is reached, and as whom."""
+
+    url: str
+    user: str
+    password: str = field(repr=False)
+
+
+def _by_rest(site: Site, settings: WordPressCMSSettings, account: _Account, clock: Clock) -> CMS:
     from content_pipeline.adapters.cms.wordpress import WordPressCMS  # httpx2: 0.1 s
     from content_pipeline.adapters.cms.wordpress_pages import PageForm
     from content_pipeline.adapters.cms.wordpress_rest import WordPressREST
 
-    url = settings.url or address(site, settings.url_env, "the address of the CMS")
     rest = WordPressREST(
-        url,
-        user=variable(site, settings.user_env, "the user for WordPress"),
-        password=variable(site, settings.password_env, "the user's application password"),
+        account.url,
+        user=account.user,
+        password=account.password,
         content_type=settings.content_type,
         deadline_s=settings.deadline_s,
         clock=clock,
@@ -170,7 +219,7 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
     )
     form = PageForm(
         base_url=site.settings.base_url,
-        home_path=urlsplit(url).path,
+        home_path=urlsplit(account.url).path,
         description_in=settings.meta_description,
         json_ld=settings.json_ld,
     )

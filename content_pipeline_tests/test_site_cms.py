@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from content_pipeline.adapters.cms.wordpress import WordPressCMS
 from content_pipeline.config import Project
 from content_pipeline.core.cms import capabilities_of
 from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.sandbox.cms.supervisor import cms_status, stop_cms
 from content_pipeline.site_cms import cms_route, open_cms, published_folder, where_to_look
 from content_pipeline.site_files import Site
 from content_pipeline_tests.operations.small_site import clock, settings_of, site_of
@@ -211,3 +213,32 @@ def test_what_directus_needs_and_the_environment_lacks_is_named(
     monkeypatch.delenv(name)
     with pytest.raises(ConfigurationError, match=name):
         open_cms(site_on({"kind": "directus"}), project, clock=clock)
+
+
+@pytest.fixture
+def own_cms(project: Project) -> Iterator[Project]:
+    """A project whose CMS ends with the test."""
+    yield project
+    stop_cms(project.data_home)
+
+
+def test_the_sandbox_is_started_and_needs_no_account(own_cms: Project) -> None:
+    site = site_on({"kind": "sandbox", "listing_lag_s": 2})
+    assert where_to_look(site, own_cms) == "https://towns.example/"  # nothing runs there yet
+    cms, hooks = open_cms(site, own_cms, clock=clock)
+    assert isinstance(cms, WordPressCMS)
+    check = cms.check()
+    cms.close()
+    assert check.problems == ()
+    assert check.identity.startswith("pipeline (editor)")
+    assert hooks == ()
+    running = cms_status(own_cms.data_home)
+    assert running is not None
+    assert running.settings.listing_lag_s == 2
+    assert where_to_look(site, own_cms) == f"{running.base_url}/"
+    assert published_folder(site, own_cms) is None
+
+
+def test_all_sites_share_the_sandbox_and_so_its_waits() -> None:
+    one, other = ({"kind": "sandbox", "seed": seed} for seed in (1, 2))
+    assert cms_route(site_on(one)) == cms_route(site_on(other)) == "sandbox:pipeline"

@@ -8,11 +8,24 @@ import click
 from pydantic import ValidationError
 from rich.console import Console
 
+from content_pipeline.chaos.cms_plan import draw_cms_plan
 from content_pipeline.chaos.evidence import gather
 from content_pipeline.chaos.plan import ChaosPlan, draw_kills, draw_plan, poison_in
-from content_pipeline.chaos.project import DEADLINE_S, IN_FLIGHT, arena, names_of
+from content_pipeline.chaos.project import (
+    DEADLINE_S,
+    IN_FLIGHT,
+    Arena,
+    ArenaPlan,
+    Target,
+    arena,
+    names_of,
+    paths_of,
+)
 from content_pipeline.chaos.report import ChaosReport, print_report
-from content_pipeline.chaos.truth import bound_s, judge
+from content_pipeline.chaos.second_run import change_inputs, draw_changes, edit_by_hand
+from content_pipeline.chaos.site_truth import CMSRecords, Wanted
+from content_pipeline.chaos.truth import Evidence, judge
+from content_pipeline.chaos.waits import bound_s, paused_s, settling_s
 from content_pipeline.chaos.workers import WORKERS, drive
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.sandbox.faults import FaultPlan
@@ -39,6 +52,26 @@ MOST_PAGES = 10_000
     help="A share of finished pages at which to kill; instead of --kill, may be repeated.",
 )
 @click.option(
+    "--cms",
+    "target",
+    type=click.Choice([each.value for each in Target]),
+    default=Target.SANDBOX.value,
+    show_default=True,
+    help="Publish to the offline CMS, a fifth of whose writes go wrong, or to a folder.",
+)
+@click.option(
+    "--late",
+    is_flag=True,
+    help="Lost writes take effect 4 s after their connection is cut, lists are 2 s behind.",
+)
+@click.option(
+    "--edits",
+    type=click.IntRange(0, MOST_PAGES),
+    default=5,
+    show_default=True,
+    help="Pages that people edit by hand before a second run with changed inputs.",
+)
+@click.option(
     "--plan",
     "plan_file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -56,9 +89,12 @@ def chaos(
     seed: int,
     kills: int,
     kill_at: tuple[float, ...],
+    target: str,
+    edits: int,
     plan_file: Path | None,
     json_file: Path | None,
     *,
+    late: bool,
     keep: bool,
 ) -> None:
     """Prove the promise: faults on every call, workers killed, and the other side asked.
@@ -66,10 +102,11 @@ def chaos(
     Works in a project of its own with its own database, so nothing of yours is touched. Exit status
     1 when a promise was broken.
     """
+    where = ArenaPlan(pages=pages, seed=seed, target=Target(target), late=late, keep=keep)
+    if late and where.target is Target.FOLDER:
+        raise click.UsageError("--late is about the CMS: a folder has no late writes")
     plan = _plan(pages, seed, kills, plan_file)
-    report = run_chaos(
-        pages=pages, seed=seed, plan=plan, kill_shares=kill_at or plan.kill_shares, keep=keep
-    )
+    report = run_chaos(where, plan, kill_shares=kill_at or plan.kill_shares, edits=edits)
     print_report(report, Console(emoji=False, highlight=False))
     if json_file is not None:
         json_file.write_text(json.dumps(report.document(), indent=2) + "\n", encoding="utf-8")
@@ -91,19 +128,38 @@ def _plan(pages: int, seed: int, kills: int, file: Path | None) -> ChaosPlan:
 
 
 def run_chaos(
-    *, pages: int, seed: int, plan: ChaosPlan, kill_shares: tuple[float, ...], keep: bool = False
+    where: ArenaPlan, plan: ChaosPlan, *, kill_shares: tuple[float, ...], edits: int
 ) -> ChaosReport:
     """Run the pipeline under ``plan`` and judge it. Raises ConfigurationError."""
-    with arena(pages, seed, keep=keep) as place:
+    with arena(where) as place:
         place.sandbox.set_faults(plan.faults)
+        if place.cms is not None:
+            place.cms.set_faults(draw_cms_plan(where.seed, late=where.late))
         campaign = drive(place, sorted(kill_shares))
-        evidence = gather(place, plan.poison, campaign.kills)
-        latencies = {each["id"]: each["latency_s"] for each in place.sandbox.truth()["generations"]}
+        names = frozenset(place.names.values()) - plan.poison
+        changes = draw_changes(where.seed, sorted(names), edits if place.cms else 0)
+        if changes.all:
+            edit_by_hand(place, changes.edited)
+            change_inputs(place, changes.all)
+            campaign = campaign.followed_by(drive(place, ()))
+        wanted = Wanted(
+            live=paths_of(names), changed=paths_of(changes.all), edited=paths_of(changes.edited)
+        )
+        evidence = gather(place, wanted, poison=plan.poison, kills=campaign.kills)
         return ChaosReport(
-            pages=pages,
-            seed=seed,
+            where=where,
             campaign=campaign,
             numbers=judge(evidence),
-            bound_s=bound_s(evidence.received, latencies, WORKERS * IN_FLIGHT),
-            kept_at=str(place.project.root) if keep else None,
+            bound_s=_bound_s(place, evidence),
+            kept_at=str(place.project.root) if where.keep else None,
         )
+
+
+def _bound_s(place: Arena, evidence: Evidence) -> float:
+    """Seconds that no client could do without; waits of provider and CMS run side by side."""
+    latencies = {each["id"]: each["latency_s"] for each in place.sandbox.truth()["generations"]}
+    of_provider = bound_s(evidence.received, latencies, WORKERS * IN_FLIGHT)
+    if not isinstance(evidence.site, CMSRecords):
+        return of_provider
+    told = evidence.site.received
+    return max(of_provider, paused_s(told)) + settling_s(told, place.late_s)

@@ -5,7 +5,7 @@ is what the field was measured with. Each attempt's fault depends on the seed an
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from content_pipeline.sandbox.faults import Fault, FaultKind, FaultPlan, Match, Rule
@@ -101,10 +101,17 @@ def _poison_rules(names: Sequence[str]) -> Iterator[Rule]:
 
 def rules_of(parts: Sequence[ShareOf]) -> Iterator[Rule]:
     """Rules that give each part its share, although a rule is asked only if none before it was."""
+    probabilities = conditional([part.share for part in parts])
+    for part, probability in zip(parts, probabilities, strict=True):
+        yield Rule(fault=part.fault, match=Match(probability=probability))
+
+
+def conditional(shares: Iterable[float]) -> Iterator[float]:
+    """For each share of everything its share of what the ones before it have left."""
     left = 1.0
-    for part in parts:
-        yield Rule(fault=part.fault, match=Match(probability=part.share / left))
-        left -= part.share
+    for share in shares:
+        yield share / left
+        left -= share
 
 
 def shares(deadline_s: float) -> tuple[ShareOf, ...]:

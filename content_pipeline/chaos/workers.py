@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 from content_pipeline.bootstrap import utc_now
-from content_pipeline.chaos.evidence import writes_in
 from content_pipeline.chaos.project import SITE, Arena
+from content_pipeline.chaos.site_records import pages_out
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.states import FINAL
 from content_pipeline.ledger import overview
@@ -49,6 +49,15 @@ class Campaign:
     started: int
     wall_s: float
     """From the first start to the last end, the rerun not included."""
+
+    def followed_by(self, other: "Campaign") -> "Campaign":
+        """Both as one; what was between them took no time."""
+        return Campaign(
+            kills=self.kills + other.kills,
+            killed=self.killed + other.killed,
+            started=self.started + other.started,
+            wall_s=self.wall_s + other.wall_s,
+        )
 
 
 @dataclass(slots=True)
@@ -142,7 +151,7 @@ def _reached(crew: _Crew, arena: Arena, share: float, deadline: float) -> bool:
     """Wait for ``share`` of the pages; False when the workers ended before."""
     wanted = share * len(arena.names)
     while not crew.is_done() and time.monotonic() < deadline:
-        if len(writes_in(arena.public)) >= wanted:
+        if pages_out(arena) >= wanted:
             return True
         time.sleep(POLL_S)
     return False

@@ -80,31 +80,54 @@ class WordPressCMSSettings(Settings):
         float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
     ] = 30
 
-    def why_unfit(self, *, sample_path: str, longest_hold_s: float, in_turn: int) -> str | None:
-        """Why a site cannot be published as its other settings say; None when it can.
-
-        ``sample_path``: a path of its pages, with every column filled. ``in_turn``: requests, of
-        other pages and its own, that a page waits for before it has an answer.
-        """
-        if not all(map(WORDPRESS_SLUG.fullmatch, sample_path.strip("/").split("/"))):
-            return (
-                "WordPress keeps lower-case letters, digits, '_' and single '-' in an address and "
-                "changes everything else; correct topics.path"
-            )
-        waits = WORDPRESS_CALLS * in_turn
-        if self.deadline_s * waits >= longest_hold_s:
-            return (
-                f"a publish may wait {waits} times cms.deadline_s ({self.deadline_s:g} "
-                f"s), so lane.longest_hold_s ({longest_hold_s:g} s) must be longer than that, or "
-                "a second worker takes the page over meanwhile"
-                + ("; or raise lane.cms_requests_at_once" if in_turn > 1 else "")
-            )
-        return None
-
     @field_validator("url")
     @classmethod
     def _absolute(cls, value: str | None) -> str | None:
         return None if value is None else checked_url(value)
+
+
+class SandboxCMSSettings(Settings):
+    """The project's own offline CMS: it speaks WordPress's REST API, and needs no account."""
+
+    kind: Literal["sandbox"]
+    latency_median_s: Annotated[float, Field(ge=0, le=10)] = 0.03
+    latency_sigma: Annotated[float, Field(ge=0, le=2)] = 0.35
+    listing_lag_s: Annotated[
+        float, Field(ge=0, le=60, description="by so much its lists and its search are behind")
+    ] = 0
+    companion: Annotated[
+        bool,
+        Field(description="with the companion plugin for unique keys and refused stale writes"),
+    ] = False
+    seed: int = 0
+    deadline_s: Annotated[
+        float, Field(gt=0, le=600, description="wall clock of one request, in seconds")
+    ] = 30
+
+
+def why_unfit_for_wordpress(
+    *, sample_path: str, deadline_s: float, longest_hold_s: float, in_turn: int
+) -> str | None:
+    """Why WordPress cannot publish a site as its other settings say; None when it can.
+
+    ``sample_path``: a path of its pages, with every column filled. ``deadline_s``: of one request.
+    ``in_turn``: requests, of other pages and its own, that a page waits for before it has an
+    answer.
+    """
+    if not all(map(WORDPRESS_SLUG.fullmatch, sample_path.strip("/").split("/"))):
+        return (
+            "WordPress keeps lower-case letters, digits, '_' and single '-' in an address and "
+            "changes everything else; correct topics.path"
+        )
+    waits = WORDPRESS_CALLS * in_turn
+    if deadline_s * waits >= longest_hold_s:
+        return (
+            f"a publish may wait {waits} times cms.deadline_s ({deadline_s:g} s), so "
+            f"lane.longest_hold_s ({longest_hold_s:g} s) must be longer than that, or a second "
+            "worker takes the page over meanwhile"
+            + ("; or raise lane.cms_requests_at_once" if in_turn > 1 else "")
+        )
+    return None
 
 
 RESERVED_FRONT_MATTER = frozenset(
@@ -212,6 +235,7 @@ AnyCMSSettings = (
     | Annotated[DirectusCMSSettings, Tag("directus")]
     | Annotated[WebhookCMSSettings, Tag("webhook")]
     | Annotated[GitCMSSettings, Tag("git")]
+    | Annotated[SandboxCMSSettings, Tag("sandbox")]
 )
 
 CMS_MODELS: dict[str, type[Settings]] = {

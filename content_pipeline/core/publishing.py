@@ -264,6 +264,11 @@ def holds(page: RemotePage, wanted: Marker) -> bool:
     return page.status is RemoteStatus.PUBLISHED and page.marker == wanted
 
 
+def is_draft_of(page: RemotePage | None, wanted: Marker) -> bool:
+    """Whether the CMS keeps exactly the revision of ``wanted``, hidden from visitors."""
+    return page is not None and page.status is RemoteStatus.HIDDEN and page.marker == wanted
+
+
 def guarantee(offers: CMSCapabilities) -> tuple[str, ...]:
     """What the protocol promises on a CMS that offers this, for people."""
     if offers.client_id:

@@ -17,7 +17,9 @@ from pydantic import Field, field_validator, model_validator
 from content_pipeline.core.cms_settings import (
     CMSSettings,
     FolderCMSSettings,
+    SandboxCMSSettings,
     WordPressCMSSettings,
+    why_unfit_for_wordpress,
 )
 from content_pipeline.core.generation_settings import GenerationSettings
 from content_pipeline.core.health import HealthSettings
@@ -257,9 +259,10 @@ class SiteSettings(Settings):
 
     @model_validator(mode="after")
     def _fit_for_its_cms(self) -> Self:
-        if isinstance(self.cms, WordPressCMSSettings):
-            why = self.cms.why_unfit(
+        if isinstance(self.cms, WordPressCMSSettings | SandboxCMSSettings):
+            why = why_unfit_for_wordpress(
                 sample_path=PATH_FIELD.sub("x", self.topics.path),
+                deadline_s=self.cms.deadline_s,
                 longest_hold_s=self.lane.longest_hold_s,
                 in_turn=self._requests_in_turn(),
             )

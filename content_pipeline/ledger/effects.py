@@ -72,6 +72,28 @@ _BEGIN = upsert(effects).on_conflict_do_update(
 )
 
 
+def note_reference(connection: Connection, key: str, reference: str) -> None:
+    """The CMS's id of what the publish has made so far."""
+    connection.execute(
+        update(effects).where(effects.c.effect_key == key).values(result_reference=reference)
+    )
+
+
+def last_reference(connection: Connection, page_id: str) -> str | None:
+    """The CMS's id that the page's publishes met last; None before any."""
+    found: str | None = connection.execute(_LAST_REFERENCE, {"of_page": page_id}).scalar()
+    return found
+
+
+_LAST_REFERENCE = (
+    select(effects.c.result_reference)
+    .where(effects.c.page_id == bindparam("of_page"), effects.c.kind == PUBLISH)
+    .where(effects.c.result_reference.is_not(None))
+    .order_by(effects.c.updated_at.desc())
+    .limit(1)
+)
+
+
 def finish(connection: Connection, key: str, *, outcome: str, result_reference: str) -> None:
     """The effect is in place; ``outcome`` says how (created, replaced, confirmed …)."""
     connection.execute(

@@ -2,10 +2,8 @@
 
 What belongs here: the way from ``ready_to_publish`` to ``published`` when nothing is lost: look,
 decide, write at most once, read back. What became of a write whose answer was lost is settled in
-``reconcile``, which proves a page through ``prove``.
+``reconcile``; how either ends is put on record by ``publish_ends``.
 """
-
-from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
@@ -14,10 +12,8 @@ from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.ports import Verdict
 from content_pipeline.core.publishing import (
-    OFF_THE_SITE,
     PublishAction,
     PublishDecision,
-    SiteChange,
     decide_publish,
 )
 from content_pipeline.core.rendering import render_document
@@ -27,43 +23,39 @@ from content_pipeline.ledger import (
     drafts,
     effects,
     jobs,
-    publications,
-    resting,
-    retirement,
-    site_changes,
+    routes,
 )
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
-from content_pipeline.ledger.schema import AttemptKind, EffectState
+from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.operations.publish_ends import (
+    CONFIRMED_EXISTING,
+    PublishTry,
+    call_uncertain,
+    conflict,
+    left_as_it_is,
+    not_written,
+    prove,
+    superseded,
+)
 from content_pipeline.operations.runtime import SiteRuntime
-from content_pipeline.operations.setbacks import heed, set_back
 from content_pipeline.operations.twins import remove_twins
 
-CONFIRMED_EXISTING = "confirmed_existing"
-"""Outcome of a publish that found its revision already in place and wrote nothing."""
-
+BREATH_S = 0.1
+"""Ends the walk of a page whose CMS is to be left alone. Nobody claims it before that is over, so a
+person who puts the account in order need not wait for a wait of the page's own."""
 
 SETTLES_WITHIN_S = 1.0
 """Beyond its own wait, for the look at an older write that may still arrive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishTry:
-    """One attempt to put one document in place, with the rights and records it works under."""
-
-    runtime: SiteRuntime
-    lease: Lease
-    document: Document
-    attempt_id: str
-    effect_key: str
-
-
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
 
-    Nothing is written while an older draft of the page may yet arrive at the CMS.
+    Nothing is written while an older draft of the page may yet arrive at the CMS, nor when the CMS
+    told another page to wait since this one was claimed, perhaps seconds ago.
     """
-    waiting = _await_older_write(runtime, job, lease)
+    waiting = _put_off(runtime, job, lease)
     if waiting is not None:
         return waiting
     with runtime.ledger.fenced(lease) as connection:
@@ -78,26 +70,40 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             run_id=runtime.run_id,
             effect_key=key,
         )
+        remote_id = last_known_id(connection, job)
         job = jobs.move(connection, job, PageJobState.PUBLISHING, lease=lease)
     runtime.on_checkpoint("publish_intended")
     this_try = PublishTry(
-        runtime=runtime, lease=lease, document=document, attempt_id=attempt_id, effect_key=key
+        runtime=runtime,
+        lease=lease,
+        document=document,
+        attempt_id=attempt_id,
+        effect_key=key,
+        remote_id=remote_id,
     )
     return _look_and_write(this_try, job)
 
 
-def _await_older_write(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
-    """Put the job off until an older publish of its page is settled; None when nothing is open.
+def _put_off(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
+    """The job, put off while the CMS is to be left alone or an older publish of its page is open.
 
-    A page's first draft has none before it, and a CMS that refuses late writes needs no such wait.
+    None when it can go on. A page's first draft has none before it, and a CMS that refuses late
+    writes needs no such wait for an older one.
     """
-    if job.revision == 1 or refuses_late_writes(runtime):
-        return None
     with runtime.ledger.fenced(lease) as connection:
+        if routes.obstacle(connection, runtime.cms_route) is not None:
+            return jobs.postpone(connection, job, BREATH_S)
+        if job.revision == 1 or refuses_late_writes(runtime):
+            return None
         open_for_s = jobs.unsettled_publish_s(connection, job)
         if open_for_s is None:
             return None
         return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
+
+
+def last_known_id(connection: Connection, job: PageJob) -> str | None:
+    """Under which id the CMS was last seen to hold the job's page, as a draft or in public."""
+    return effects.last_reference(connection, job.page_id) or job.remote_id
 
 
 def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> Document:
@@ -117,13 +123,13 @@ def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> D
 def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool = False) -> PageJob:
     wanted = this_try.document.marker
     # A path that is taken shows when the draft is created, so a first look need not ask about it.
-    look_briefly = job.remote_id is None and not path_is_taken
-    look = look_at(this_try.runtime, job, job.remote_id, briefly=look_briefly)
+    look_briefly = this_try.remote_id is None and not path_is_taken
+    look = look_at(this_try.runtime, job, this_try.remote_id, briefly=look_briefly)
     remove_twins(this_try.runtime, job, look)
     decision = decide(this_try.runtime, job, look, wanted)
     match decision.action:
         case PublishAction.UNKNOWN:
-            return _not_written(this_try, job, why_unknown(look))
+            return not_written(this_try, job, why_unknown(look))
         case PublishAction.CONFLICT:
             return conflict(this_try, job, decision, look.page)
         case PublishAction.LEAVE:
@@ -136,8 +142,17 @@ def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool =
             assert look.page is not None
             return _confirmed(this_try, job, look.page, CONFIRMED_EXISTING)
         case PublishAction.CREATE | PublishAction.REPLACE as action:
+            closed = _obstacle(this_try.runtime)
+            if closed is not None:
+                return not_written(this_try, job, closed)
             outcome = "created" if action is PublishAction.CREATE else "replaced"
             return _write(this_try, job, look.page, outcome, looked_briefly=look_briefly)
+
+
+def _obstacle(runtime: SiteRuntime) -> Failure | None:
+    """Why the CMS may not be written to since it was looked at, which takes a second when busy."""
+    with runtime.ledger.begin() as connection:
+        return routes.obstacle(connection, runtime.cms_route)
 
 
 def decide(runtime: SiteRuntime, job: PageJob, look: PageLookUp, wanted: Marker) -> PublishDecision:
@@ -194,18 +209,28 @@ def _write(
     try:
         if seen is None and cms.capabilities.drafts:
             seen = cms.create_draft(document)
+            _note_draft(this_try, seen)
             runtime.on_checkpoint("draft_created")
             unfit = _unfit(runtime, seen, document)
             if unfit is not None:
                 cms.remove(seen)
                 if looked_briefly and seen.path != document.path:
                     return _look_and_write(this_try, job, path_is_taken=True)
-                return _not_written(this_try, job, unfit)
+                return not_written(this_try, job, unfit)
         written = cms.publish(document, replacing=seen)
     except CallFailed as failed:
         return _write_failed(this_try, job, failed.failure)
     runtime.on_checkpoint("page_written")
     return _read_back(this_try, job, written, outcome)
+
+
+def _note_draft(this_try: PublishTry, draft: RemotePage) -> None:
+    """Keep the draft's id: lists may not show it yet when the page is tried again.
+
+    A CMS whose lists were 2 s behind got a second draft within the second after its 429.
+    """
+    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
+        effects.note_reference(connection, this_try.effect_key, draft.remote_id)
 
 
 def _unfit(runtime: SiteRuntime, draft: RemotePage, document: Document) -> Failure | None:
@@ -231,7 +256,7 @@ def _write_failed(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJ
         return call_uncertain(this_try, job, failure, wait_s=0)
     if failure.failure_class is FailureClass.UNCERTAIN:
         return call_uncertain(this_try, job, failure, quiet_s(this_try.runtime))
-    return _not_written(this_try, job, failure)
+    return not_written(this_try, job, failure)
 
 
 def refuses_late_writes(runtime: SiteRuntime) -> bool:
@@ -243,84 +268,6 @@ def refuses_late_writes(runtime: SiteRuntime) -> bool:
 def quiet_s(runtime: SiteRuntime) -> float:
     """How long a lost write may still take effect on the CMS."""
     return 0.0 if refuses_late_writes(runtime) else runtime.site.lane.publish_quiet_s
-
-
-def call_uncertain(this_try: PublishTry, job: PageJob, failure: Failure, wait_s: float) -> PageJob:
-    """The write may have taken effect: nothing is sent before the CMS has been asked."""
-    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
-        attempts.leave_uncertain(connection, this_try.attempt_id, failure)
-        effects.mark(connection, this_try.effect_key, EffectState.UNCERTAIN, failure, wait_s=wait_s)
-        return jobs.move(
-            connection,
-            job,
-            PageJobState.PUBLISH_UNCERTAIN,
-            lease=this_try.lease,
-            failure=failure,
-            wait_s=wait_s,
-        )
-
-
-def _not_written(this_try: PublishTry, job: PageJob, failure: Failure) -> PageJob:
-    runtime, lease = this_try.runtime, this_try.lease
-    heed(runtime, runtime.cms_route, failure)
-    with runtime.ledger.fenced(lease) as connection:
-        attempts.fail(connection, this_try.attempt_id, failure)
-        job = set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
-        waits = job.state is PageJobState.FAILED_RETRYABLE
-        state = EffectState.PENDING if waits else EffectState.FAILED
-        effects.mark(connection, this_try.effect_key, state, failure)
-    return job
-
-
-def conflict(
-    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
-) -> PageJob:
-    """The site was changed by somebody: nothing is written, and a person decides."""
-    failure = Failure(failure_class=FailureClass.CONFLICT, message=decision.reason)
-    runtime = this_try.runtime
-    with runtime.ledger.fenced(this_try.lease) as connection:
-        attempts.fail(connection, this_try.attempt_id, failure)
-        effects.mark(connection, this_try.effect_key, EffectState.FAILED, failure)
-        assert decision.change is not None
-        note_change(connection, runtime, job, decision.change, decision.reason, page)
-        return jobs.move(
-            connection, job, PageJobState.FAILED_TERMINAL, lease=this_try.lease, failure=failure
-        )
-
-
-def note_change(
-    connection: Connection,
-    runtime: SiteRuntime,
-    job: PageJob,
-    change: SiteChange,
-    reason: str,
-    page: RemotePage | None,
-) -> None:
-    """Put a change on record; a page that is off the site is announced no more."""
-    new = site_changes.record(connection, job.page_id, change, reason, page=page, by=runtime.worker)
-    if new and job.baseline is not None and change in OFF_THE_SITE:
-        effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
-
-
-def left_as_it_is(
-    this_try: PublishTry, job: PageJob, decision: PublishDecision, page: RemotePage | None
-) -> PageJob:
-    """The site's policy lets the change stand: this revision is never written."""
-    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
-        why = f"by the site's policy: {decision.reason}"
-        site_changes.keep_theirs(
-            connection, job.page_id, page=page, by=this_try.runtime.worker, why=why
-        )
-    return superseded(this_try, job, decision.reason)
-
-
-def superseded(this_try: PublishTry, job: PageJob, reason: str) -> PageJob:
-    """The CMS holds a newer revision of ours: this one is never written."""
-    failure = Failure(failure_class=FailureClass.TERMINAL, message=reason)
-    with this_try.runtime.ledger.fenced(this_try.lease) as connection:
-        attempts.fail(connection, this_try.attempt_id, failure)
-        effects.mark(connection, this_try.effect_key, EffectState.FAILED, failure)
-        return jobs.move(connection, job, PageJobState.SUPERSEDED, lease=this_try.lease)
 
 
 def _read_back(this_try: PublishTry, job: PageJob, written: RemotePage, outcome: str) -> PageJob:
@@ -354,34 +301,3 @@ def why_not_shown(this_try: PublishTry) -> Failure | None:
     """Why visitors do not get the document that the CMS holds; None when nobody wants to know."""
     public = this_try.runtime.public
     return None if public is None else public.why_not_shown(this_try.document)
-
-
-def prove(this_try: PublishTry, job: PageJob, page: RemotePage, outcome: str) -> PageJob:
-    """The CMS shows the revision: record it with all that follows, in one transaction."""
-    runtime, marker = this_try.runtime, this_try.document.marker
-    # A page that comes back to the site is news as well, though its text is what it was.
-    changed = job.published_content_hash != marker.content_hash or job.is_off_the_site
-    with runtime.ledger.fenced(this_try.lease) as connection:
-        publications.record_proved(connection, job, this_try.document, page)
-        older = publications.supersede_older(connection, job, runtime.worker)
-        effects.finish(
-            connection, this_try.effect_key, outcome=outcome, result_reference=page.remote_id
-        )
-        attempts.succeed(
-            connection,
-            this_try.attempt_id,
-            revision=marker.revision,
-            output_hash=marker.content_hash,
-            recovered=outcome == CONFIRMED_EXISTING,
-        )
-        job = jobs.move(connection, job, PageJobState.PUBLISHED, lease=this_try.lease)
-        if changed:
-            effects.want_for_site(connection, job.site, runtime.hook_delays_s, job.owner)
-        # Settled late: meanwhile its topic may have left the table, or want the draft it replaced.
-        resting.take_up_wanted(connection, older, worker=runtime.worker)
-        if retirement.is_to_go(connection, job, runtime.site.topics) and resting.take_off(
-            connection, job.page_job_id, worker=runtime.worker
-        ):
-            job = jobs.load(connection, job.page_job_id)
-    runtime.on_checkpoint("page_proved")
-    return job

@@ -1,20 +1,21 @@
 """Reconcile: find out what became of a publish whose answer was lost, by asking the CMS.
 
 What belongs here: settling ``publishing`` after a crash and ``publish_uncertain`` always. Present
-is confirmed without writing; absent must be seen twice, unless the CMS itself refuses late writes;
-what stays unknown goes to a person. There is no blind second write.
+is confirmed without writing; a draft is published by its id, which does no harm twice; absent must
+be seen twice, unless the CMS itself refuses late writes; what stays unknown goes to a person. There
+is no blind second write.
 """
 
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.identity import publish_key
-from content_pipeline.core.publishing import PublishAction
+from content_pipeline.core.publishing import PublishAction, is_draft_of
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, effects, jobs
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
-from content_pipeline.operations import publish
-from content_pipeline.operations.publish import PublishTry
+from content_pipeline.operations import publish, publish_ends
+from content_pipeline.operations.publish_ends import PublishTry
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import set_back
 from content_pipeline.operations.twins import remove_twins
@@ -41,13 +42,13 @@ def resume_publishing(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJ
         message="the worker stopped while publishing; the CMS is asked what it holds",
     )
     this_try = _newest_try(runtime, job, lease)
-    return publish.call_uncertain(this_try, job, failure, publish.quiet_s(runtime))
+    return publish_ends.call_uncertain(this_try, job, failure, publish.quiet_s(runtime))
 
 
 def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``publish_uncertain``: confirm, go back before the write, wait, or hand to a person."""
     this_try = _newest_try(runtime, job, lease)
-    look = publish.look_at(runtime, job, job.remote_id)
+    look = publish.look_at(runtime, job, this_try.remote_id)
     remove_twins(runtime, job, look)
     decision = publish.decide(runtime, job, look, this_try.document.marker)
     match decision.action:
@@ -56,19 +57,21 @@ def settle_publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
             not_shown = publish.why_not_shown(this_try)
             if not_shown is not None:
                 return _still_unknown(this_try, job, not_shown)
-            return publish.prove(this_try, job, look.page, publish.CONFIRMED_EXISTING)
+            return publish_ends.prove(this_try, job, look.page, publish_ends.CONFIRMED_EXISTING)
         case PublishAction.AWAIT:
             return _still_unknown(
                 this_try, job, publish.not_shown_yet(decision), most=DEPLOYMENT_LOOKS
             )
         case PublishAction.SUPERSEDED:
-            return publish.superseded(this_try, job, decision.reason)
+            return publish_ends.superseded(this_try, job, decision.reason)
         case PublishAction.LEAVE:
-            return publish.left_as_it_is(this_try, job, decision, look.page)
+            return publish_ends.left_as_it_is(this_try, job, decision, look.page)
         case PublishAction.CONFLICT:
-            return publish.conflict(this_try, job, decision, look.page)
+            return publish_ends.conflict(this_try, job, decision, look.page)
         case PublishAction.UNKNOWN:
             return _still_unknown(this_try, job, publish.why_unknown(look))
+        case PublishAction.REPLACE if is_draft_of(look.page, this_try.document.marker):
+            return _go_on(this_try, job, "the CMS holds the revision as a draft")
         case PublishAction.CREATE | PublishAction.REPLACE:
             return _seen_absent(this_try, job)
 
@@ -78,6 +81,7 @@ def _newest_try(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PublishTry:
     with runtime.ledger.begin() as connection:
         document = publish.document_of(connection, runtime, job)
         attempt = attempts.newest(connection, job.page_job_id, AttemptKind.PUBLISH)
+        remote_id = publish.last_known_id(connection, job)
     assert attempt is not None, f"page job {job.page_job_id} is {job.state} without an attempt"
     return PublishTry(
         runtime=runtime,
@@ -85,6 +89,7 @@ def _newest_try(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PublishTry:
         document=document,
         attempt_id=attempt.attempt_id,
         effect_key=publish_key(job.page_id, job.revision),
+        remote_id=remote_id,
     )
 
 
@@ -99,8 +104,16 @@ def _seen_absent(this_try: PublishTry, job: PageJob) -> PageJob:
         if seen < ABSENT_LOOKS and not publish.refuses_late_writes(runtime):
             effects.mark(connection, key, EffectState.UNCERTAIN, failure, absent_looks=seen)
             return jobs.postpone(connection, job, LOOK_AGAIN_S, failure)
+    return _go_on(this_try, job, failure.message)
+
+
+def _go_on(this_try: PublishTry, job: PageJob, message: str) -> PageJob:
+    """Back to before the write, which is known now not to come, or to be harmless if it does."""
+    runtime, lease = this_try.runtime, this_try.lease
+    failure = Failure(failure_class=FailureClass.UNCERTAIN, message=message)
+    with runtime.ledger.fenced(lease) as connection:
         attempts.fail(connection, this_try.attempt_id, failure)
-        effects.mark(connection, key, EffectState.PENDING, failure, absent_looks=0)
+        effects.mark(connection, this_try.effect_key, EffectState.PENDING, failure, absent_looks=0)
         return set_back(connection, runtime, job, lease, failure, AttemptKind.PUBLISH)
 
 

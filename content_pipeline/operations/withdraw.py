@@ -26,7 +26,8 @@ from content_pipeline.ledger import (
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, SiteEventKind
-from content_pipeline.operations.publish import look_at, note_change, why_unknown
+from content_pipeline.operations.publish import look_at, why_unknown
+from content_pipeline.operations.publish_ends import note_change
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import give_up, heed
 from content_pipeline.operations.twins import remove_twins

@@ -9,7 +9,9 @@ from content_pipeline.core.cms_settings import (
     WORDPRESS_SLUG,
     CMSSettings,
     FolderCMSSettings,
+    SandboxCMSSettings,
     WordPressCMSSettings,
+    why_unfit_for_wordpress,
 )
 from content_pipeline.core.service_settings import CapabilityName
 from content_pipeline.core.settings import checked_url
@@ -36,6 +38,20 @@ def test_the_kind_says_which_settings_are_meant() -> None:
 def test_settings_that_were_read_already_are_taken_as_they_are() -> None:
     settings = WordPressCMSSettings(kind="wordpress")
     assert SETTINGS.validate_python(settings) == settings
+
+
+def test_the_sandbox_needs_nothing_but_its_name() -> None:
+    found = SETTINGS.validate_python({"kind": "sandbox"})
+    assert found == SandboxCMSSettings(kind="sandbox")
+    assert not [name for name in SandboxCMSSettings.model_fields if name.endswith("_env")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("latency_median_s", -1), ("listing_lag_s", 61), ("latency_sigma", 3), ("deadline_s", 0)],
+)
+def test_a_sandbox_that_could_not_be_is_refused(name: str, value: float) -> None:
+    assert "Input should be" in refusal({"kind": "sandbox", name: value})
 
 
 @pytest.mark.parametrize("kind", ["wordpres", "", 3, None])
@@ -160,6 +176,7 @@ def test_only_what_wordpress_keeps_is_a_slug(slug: str, kept: bool) -> None:
 def test_what_wordpress_would_change_is_refused_before_anything_is_paid_for(
     path: str, longest_hold_s: float, in_turn: int, words: str | None
 ) -> None:
-    settings = WordPressCMSSettings(kind="wordpress")
-    why = settings.why_unfit(sample_path=path, longest_hold_s=longest_hold_s, in_turn=in_turn)
+    why = why_unfit_for_wordpress(
+        sample_path=path, deadline_s=30, longest_hold_s=longest_hold_s, in_turn=in_turn
+    )
     assert (why is None) if words is None else (words in (why or ""))

@@ -359,8 +359,9 @@ def test_settings_cannot_be_changed_behind_anybodys_back() -> None:
         site_settings().title = "Other"  # type: ignore[misc]
 
 
-def test_a_path_that_wordpress_would_change_is_refused_with_the_site() -> None:
-    place, message = refusal(cms={"kind": "wordpress"}, topics__path="/Guide/{name}/")
+@pytest.mark.parametrize("kind", ["wordpress", "sandbox"])
+def test_a_path_that_wordpress_would_change_is_refused_with_the_site(kind: str) -> None:
+    place, message = refusal(cms={"kind": kind}, topics__path="/Guide/{name}/")
     assert place == ""
     assert "correct topics.path" in message
     assert site_settings(topics__path="/Guide/{name}/").cms.kind == "folder"

@@ -358,3 +358,23 @@ def test_pages_and_a_taker_lock_announcements_in_one_order(ledger: Ledger, site:
             effects.want_for_site(connection, site, {"sitemap": 0.0}, "owner")
         taken = taking.result(timeout=10)
     assert [effect.kind for effect in taken] == ["index_page", "sitemap"]
+
+
+def test_the_last_id_that_a_publish_met_is_kept(ledger: Ledger, job: PageJob) -> None:
+    def last() -> str | None:
+        with ledger.begin() as connection:
+            return effects.last_reference(connection, job.page_id)
+
+    assert last() is None
+    with ledger.begin() as connection:
+        key = effects.begin_publish(connection, job, request_hash="hash")
+    assert last() is None
+    with ledger.begin() as connection:
+        effects.note_reference(connection, key, "draft 7")
+    assert last() == "draft 7"
+    with ledger.begin() as connection:
+        effects.begin_publish(connection, job, request_hash="hash")
+    assert last() == "draft 7", "it outlives the try that made the draft"
+    with ledger.begin() as connection:
+        effects.finish(connection, key, outcome="created", result_reference="page 8")
+    assert last() == "page 8"

@@ -6,7 +6,7 @@ unique and refuses no stale write; with the companion plugin it does both. Only 
 that a page is there or not: everything else is unknown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -88,11 +88,14 @@ class WordPressCMS:
     # --- looking --------------------------------------------------------------------------------
 
     def look_up(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:
-        """By stored id (one request), else by mark, else at the path. Never raises."""
+        """By stored id (one request for a public page), then by mark, then at the path.
+
+        Never raises.
+        """
         return self._looked_up(page_id, path, remote_id, asks_at_path=True)
 
     def find_ours(self, page_id: str, path: str, remote_id: str | None) -> PageLookUp:
-        """By stored id, else by mark: one request less than a whole look-up. Never raises."""
+        """By stored id, then by mark: one request less than a whole look-up. Never raises."""
         return self._looked_up(page_id, path, remote_id, asks_at_path=False)
 
     def _looked_up(
@@ -113,13 +116,17 @@ class WordPressCMS:
         slug, fields = slugs_of(path)[-1], self._form.page_fields
         known = self._rest.get(remote_id, fields=fields, doing=doing) if remote_id else None
         under_id = None if known is None else self._form.page(known)
-        if under_id is not None and _is_ours(under_id, page_id):
+        is_known = under_id is not None and _is_ours(under_id, page_id)
+        if under_id is not None and is_known and _is_public(under_id):
             return PageLookUp(verdict=Verdict.PRESENT, page=under_id)
         listed = self._rest.find(search_token(page_id), or_slugs=[slug], fields=fields, doing=doing)
-        pages = [self._form.page(found) for found in listed.pages]
+        found_by_id = {str(found["id"]): found for found in listed.pages}
+        if known is not None and is_known:
+            found_by_id[str(known["id"])] = known  # lists may be behind, this one never is
+        pages = [self._form.page(found) for found in found_by_id.values()]
         ours = [page for page in pages if _is_ours(page, page_id)]
         if ours:
-            return self._present(ours, path, listed.pages)
+            return self._present(ours, path, found_by_id)
         if asks_at_path and not listed.guarded:
             there = self._rest.with_slugs([slug], fields=fields, doing=doing)
             pages = [self._form.page(found) for found in there.pages]
@@ -130,7 +137,9 @@ class WordPressCMS:
             return PageLookUp(verdict=Verdict.PRESENT, page=standing[0])
         return PageLookUp(verdict=Verdict.ABSENT)
 
-    def _present(self, ours: list[RemotePage], path: str, listed: Sequence[Json]) -> PageLookUp:
+    def _present(
+        self, ours: list[RemotePage], path: str, found_by_id: Mapping[str, Json]
+    ) -> PageLookUp:
         """The page among several with our mark, and its twins.
 
         What is in the trash is no twin any more, and a copy that a person made never was one.
@@ -143,8 +152,7 @@ class WordPressCMS:
             )
         )
         others = [page for page in ours[1:] if page.status is not RemoteStatus.TRASHED]
-        by_id = {str(found["id"]): found for found in listed}
-        twins = [page for page in others if self._rest.is_mine(by_id[page.remote_id])]
+        twins = [page for page in others if self._rest.is_mine(found_by_id[page.remote_id])]
         return PageLookUp(verdict=Verdict.PRESENT, page=ours[0], twins=tuple(twins))
 
     def content_of(self, page: RemotePage) -> RemoteContent:

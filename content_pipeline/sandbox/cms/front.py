@@ -20,6 +20,11 @@ _PAGE = (
     '<body class="page page-id-{id}">\n<h1 class="wp-block-post-title">{title}</h1>\n'
     '<div class="entry-content wp-block-post-content">\n{content}\n</div>\n</body>\n</html>\n'
 )
+_FRONT_PAGE = (
+    '<!DOCTYPE html>\n<html lang="en-US">\n<head>\n<meta charset="UTF-8" />\n'
+    "<title>Sandbox</title>\n</head>\n<body>\n<h1>Sandbox</h1>\n<ul>\n{items}</ul>\n"
+    "</body>\n</html>\n"
+)
 _MISSING = (
     '<!DOCTYPE html>\n<html lang="en-US">\n<head>\n<title>Page not found &#8211; Sandbox</title>\n'
     "</head>\n<body>\n<h1>Oops! That page can&rsquo;t be found.</h1>\n</body>\n</html>\n"
@@ -69,12 +74,26 @@ def _answered(site: Site, ask: Asked) -> Reply:
 
 def _home(site: Site, ask: Asked) -> Reply:
     if "page_id" not in ask.given:
-        return Reply(
-            headers={"content-type": HTML}, body=b"<!DOCTYPE html>\n<title>Sandbox</title>"
-        )
+        return _front_page(site, ask)
     number = ask.given["page_id"][-1]
     page = site.store.pages.get(int(number)) if number.isdecimal() else None
     return _moved(site, page, ask) if page and page.is_public else _missing()
+
+
+def _front_page(site: Site, ask: Asked) -> Reply:
+    """A list of all public pages by title, as a theme's front page has it."""
+    live = sorted((page for page in site.store.pages.values() if page.is_public), key=_by_title)
+    items = "".join(
+        f'<li><a href="{escape(link_of(site.store, page, ask.home))}">'
+        f"{escape(page.title, quote=False)}</a></li>\n"
+        for page in live
+    )
+    body = _FRONT_PAGE.format(items=items)
+    return Reply(headers={"content-type": HTML}, body=body.encode(errors="replace"))
+
+
+def _by_title(page: Page) -> tuple[str, int]:
+    return page.title, page.id
 
 
 def _shown(site: Site, page: Page, ask: Asked) -> Reply:

@@ -106,3 +106,24 @@ def test_wrong_credentials_never_read_as_absent(bench: Bench) -> None:
         assert refused.value.failure.failure_class is FailureClass.AUTH
     finally:
         stranger.close()
+
+
+def test_a_draft_that_lists_do_not_show_yet_is_found_by_its_id(bench: Bench) -> None:
+    behind = CMSSettings(latency_median_s=0, idle_exit_s=0, listing_lag_s=30)
+    bench.server.client.set_settings(behind)
+    page = make_document(base_url=bench.base_url)
+    draft = bench.cms.create_draft(page)
+    by_mark = bench.cms.look_up(page.marker.page_id, page.path, None)
+    by_id = bench.cms.look_up(page.marker.page_id, page.path, draft.remote_id)
+    bench.server.client.set_settings(CMSSettings(latency_median_s=0, idle_exit_s=0))
+    assert by_mark.verdict is Verdict.ABSENT
+    assert by_id.page == draft
+    assert by_id.twins == ()
+
+
+def test_a_draft_that_is_known_does_not_hide_its_twin(bench: Bench) -> None:
+    page = make_document(base_url=bench.base_url)
+    first, second = bench.cms.create_draft(page), bench.cms.create_draft(page)
+    found = bench.cms.look_up(page.marker.page_id, page.path, first.remote_id)
+    assert found.page == first
+    assert [twin.remote_id for twin in found.twins] == [second.remote_id]

@@ -79,6 +79,18 @@ def test_a_title_is_escaped_and_a_content_is_not(site: WordPress) -> None:
     assert "<i>c</i>" in seen
 
 
+def test_the_front_page_links_what_is_public_by_title(site: WordPress) -> None:
+    site.created(title="Zürich & <b>", slug="z", status="publish")
+    site.created(title="Aarau", slug="a", status="publish")
+    site.created(title="Draft", slug="d")
+    seen = site.visit("/").text
+    links = [f'<a href="{site.base_url}/{slug}/">' for slug in ("a", "z")]
+    assert [seen.find(link) for link in links] == sorted(seen.find(link) for link in links)
+    assert "Zürich &amp; &lt;b&gt;</a>" in seen
+    assert "Draft" not in seen
+    assert all(link in seen for link in links)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
