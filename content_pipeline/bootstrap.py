@@ -24,7 +24,7 @@ from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.ledger.spend import Caps
-from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.runtime import PlannedSite, SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
@@ -68,11 +68,7 @@ def open_site(
     """
     settings = site.settings
     profile = provider_profile(settings.generation.provider)
-    prices = _prices(site, profile)
-    for step in site.chain.steps:
-        written = 0 if step.role is StepRole.EMBEDDING else 1
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
-    _refuse_hopeless_caps(site, prices)
+    prices = _usable_prices(site, profile)
     cms, hooks = open_cms(site, project, clock=utc_now)
     model, embeddings = _models(site, project, profile)
     return SiteRuntime(
@@ -96,6 +92,23 @@ def open_site(
     )
 
 
+def open_for_planning(site: Site, ledger: Ledger) -> PlannedSite:
+    """What planning ``site`` and asking for its pages needs: no key, and nobody is called.
+
+    Raises ConfigurationError and UnknownPrice as ``open_site`` does.
+    """
+    return PlannedSite(
+        site=site.settings,
+        chain=site.chain,
+        columns=site.columns,
+        generation_version=site.generation_version,
+        ledger=ledger,
+        prices=_usable_prices(site, provider_profile(site.settings.generation.provider)),
+        model_route=model_route(site),
+        caps=caps_of(site),
+    )
+
+
 def topic_rows(site: Site) -> Iterator[dict[str, str]]:
     """The rows of the site's topic table. Raises TopicTableError."""
     from content_pipeline.adapters.tables import read_file, read_query, rows_of  # pandas: 1 s
@@ -114,6 +127,16 @@ def topic_rows(site: Site) -> Iterator[dict[str, str]]:
             f"{source.database_env}"
         )
     yield from map(dict, rows_of(read_query(source.query, url), columns, source="topics.query"))
+
+
+def _usable_prices(site: Site, profile: ProviderProfile) -> PriceList:
+    """The prices of every step. Raises UnknownPrice, and ConfigurationError for a hopeless cap."""
+    prices = _prices(site, profile)
+    for step in site.chain.steps:
+        written = 0 if step.role is StepRole.EMBEDDING else 1
+        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
+    _refuse_hopeless_caps(site, prices)
+    return prices
 
 
 def _prices(site: Site, profile: ProviderProfile) -> PriceList:

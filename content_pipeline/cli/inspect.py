@@ -21,7 +21,7 @@ from content_pipeline.cli.tables import plain_table, when
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import UnknownPage
 from content_pipeline.core.states import NEEDS_PERSON, PageJobState
-from content_pipeline.ledger import call_limits, overview, reports, routes, spend
+from content_pipeline.ledger import call_limits, overview, publish_rate, reports, routes, spend
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
 
@@ -53,6 +53,10 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
             table.add_row(state.value.replace("_", " "), f"{found.states[state]:,}")
     for name, count in sorted(found.failures.items()):
         table.add_row(f"of class {name}", f"{count:,}")
+    rate = settings.schedule.rate
+    waiting = publish_rate.outgoing(connection, settings.site).waiting
+    if rate is not None or waiting:
+        table.add_row("wait for their turn", f"{waiting:,} ({rate or 'no publish rate any more'})")
     if found.next_attempt_at:
         table.add_row("next try", when(found.next_attempt_at))
     _add_routes(table, connection, site)

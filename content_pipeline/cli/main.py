@@ -11,6 +11,7 @@ from content_pipeline.chaos.command import chaos
 from content_pipeline.cli.cancel import cancel
 from content_pipeline.cli.costs import show_costs
 from content_pipeline.cli.inspect import show, status, uncertain
+from content_pipeline.cli.plan import plan
 from content_pipeline.cli.repair import repair
 from content_pipeline.cli.resume import resume
 from content_pipeline.cli.run import run
@@ -48,6 +49,7 @@ def main() -> None:
 
 for command in (
     run,
+    plan,
     status,
     show,
     show_costs,

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator, model_validator
 from content_pipeline.core.cms_settings import CMSSettings, WordPressCMSSettings
 from content_pipeline.core.generation_settings import GenerationSettings
 from content_pipeline.core.publishing import ReactionPolicy
+from content_pipeline.core.schedule_settings import ScheduleSettings
 from content_pipeline.core.settings import Retries, Settings, VariableName
 from content_pipeline.core.time_limits import why_out_of_order
 from content_pipeline.core.validation import ArticleRules
@@ -174,6 +175,7 @@ class SiteSettings(Settings):
     budgets: Budgets = Budgets()
     retries: Retries = Field(default_factory=dict)
     lane: LaneSettings = LaneSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
     site_changes: Annotated[
         ReactionPolicy, Field(description="what to do about pages that were changed on the site")
     ] = ReactionPolicy()

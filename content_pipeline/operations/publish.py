@@ -23,7 +23,15 @@ from content_pipeline.core.publishing import (
 )
 from content_pipeline.core.rendering import render_document
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, drafts, effects, jobs, publications, site_changes
+from content_pipeline.ledger import (
+    attempts,
+    drafts,
+    effects,
+    jobs,
+    publications,
+    publish_rate,
+    site_changes,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind, EffectState
@@ -47,8 +55,16 @@ class PublishTry:
 
 
 def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
-    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads."""
+    """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
+
+    A page that never was public first waits for its turn, where the site has a publish rate.
+    """
+    rate = runtime.site.schedule.rate
     with runtime.ledger.fenced(lease) as connection:
+        turn = publish_rate.turn_of(connection, job, rate)
+        if rate is not None and turn is not None:
+            publish_rate.let_wait(connection, job, rate, turn)
+            return jobs.load(connection, job.page_job_id)
         document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
         attempt_id = attempts.open_attempt(
