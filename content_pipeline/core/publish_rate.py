@@ -27,7 +27,8 @@ class PublishRate:
     def __str__(self) -> str:
         """In words, for people."""
         paced = f", {self.per_hour:,} an hour" if self.paced else ""
-        return f"{self.per_day:,} new pages a day{paced}"
+        noun = "page" if self.per_day == 1 else "pages"
+        return f"{self.per_day:,} new {noun} a day{paced}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

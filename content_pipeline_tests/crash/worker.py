@@ -49,6 +49,8 @@ class Order:
     background: bool = False
     """Make the calls as background responses, whose answers are asked for by id; one at a time,
     because a death while another call waits for its id loses that one's for good."""
+    new_pages_per_day: int | None = None
+    """The site's publish rate."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
     dies_after: int = 1
@@ -98,6 +100,7 @@ def work(order: Order) -> None:
             "rules": {"min_words": 60, **({"max_similarity": 0.99} if order.embeds else {})},
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
+        schedule={"new_pages_per_day": order.new_pages_per_day},
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
     model = real_model(order.provider_url, **(BACKGROUND if order.background else {}))
