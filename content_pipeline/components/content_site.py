@@ -15,6 +15,7 @@ from content_pipeline.components.due_work import (
     build_partitions_sensor,
 )
 from content_pipeline.components.lane_assets import build_lane
+from content_pipeline.components.schedule import build_pages_job, build_schedule
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.sitemap_asset import build_sitemap
 from content_pipeline.components.topics_asset import build_topics
@@ -39,7 +40,7 @@ class ContentSite(dg.Component):
         """What ``dg list components`` shows."""
         return dg.ComponentTypeSpec(
             description="A site of generated pages: topics, drafts, pages, artifacts, a sitemap.",
-            produces=["asset", "asset_check", "job", "sensor"],
+            produces=["asset", "asset_check", "job", "schedule", "sensor"],
         )
 
     @classmethod
@@ -56,7 +57,7 @@ class ContentSite(dg.Component):
         return cls(load_site(context.path / SITE_FILE))
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002
-        """The site's assets, checks, job and sensors."""
+        """The site's assets, checks, jobs, schedule and sensors."""
         return site_definitions(self.site)
 
 
@@ -68,8 +69,10 @@ def site_definitions(site: Site) -> dg.Definitions:
         for category in (dg.BetaWarning, dg.PreviewWarning):
             warnings.simplefilter("ignore", category)
         due_job = build_due_job(assets)
+        pages_job = build_pages_job(assets)
         return dg.Definitions(
             assets=[build_topics(assets), build_lane(assets), build_sitemap(assets)],
-            jobs=[due_job],
+            jobs=[due_job, pages_job],
+            schedules=[build_schedule(assets, pages_job)],
             sensors=[build_due_sensor(assets, due_job), build_partitions_sensor(assets)],
         )
