@@ -7,12 +7,13 @@ checkpoint.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 
 import dagster as dg
 
 from content_pipeline.bootstrap import open_for_planning, topic_rows
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, AssetJob
+from content_pipeline.components.due_work import UNFINISHED
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import opened_ledger
 from content_pipeline.components.topics_asset import register
@@ -64,6 +65,10 @@ def build_schedule(assets: SiteAssets, job: AssetJob) -> dg.ScheduleDefinition:
     def site_schedule(
         context: dg.ScheduleEvaluationContext,
     ) -> list[dg.RunRequest] | dg.SkipReason:
+        tick = f"{context.scheduled_execution_time.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+        earlier = _at_work_for(context.instance, job.name, tick)
+        if earlier:
+            return dg.SkipReason(f"The runs of {', '.join(earlier)} are not finished.")
         plan = _take_in_and_plan(context.instance, assets)
         if not plan.today:
             return dg.SkipReason(told(plan))
@@ -71,9 +76,18 @@ def build_schedule(assets: SiteAssets, job: AssetJob) -> dg.ScheduleDefinition:
         due = {page.topic_key for page in plan.today}
         context.log.info(told(plan))
         cut = batches(order, due, settings.pages_per_run)
-        return list(_requests(assets, plan, cut, context.scheduled_execution_time))
+        return list(_requests(assets, plan, cut, tick))
 
     return site_schedule
+
+
+def _at_work_for(instance: dg.DagsterInstance, job_name: str, tick: str) -> list[str]:
+    """The earlier ticks with runs that are not finished: their pages would be requested twice.
+
+    Not this very tick, which is evaluated again when a crash left it half requested.
+    """
+    runs = instance.get_runs(dg.RunsFilter(job_name=job_name, statuses=UNFINISHED))
+    return sorted({run.tags[PLAN_TAG] for run in runs if run.tags.get(PLAN_TAG, tick) != tick})
 
 
 def _take_in_and_plan(instance: dg.DagsterInstance, assets: SiteAssets) -> Plan:
@@ -90,14 +104,13 @@ def _take_in_and_plan(instance: dg.DagsterInstance, assets: SiteAssets) -> Plan:
 
 
 def _requests(
-    assets: SiteAssets, plan: Plan, cut: Sequence[Batch], tick: datetime
+    assets: SiteAssets, plan: Plan, cut: Sequence[Batch], tick: str
 ) -> Iterator[dg.RunRequest]:
     priced = {page.topic_key: page for page in plan.today}
-    at = f"{tick.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
     for number, batch in enumerate(cut, start=1):
         pages = [priced[key] for key in batch.topics]
         tags = {
-            PLAN_TAG: at,
+            PLAN_TAG: tick,
             "plan/batch": f"{number} of {len(cut)}",
             "plan/pages": str(len(pages)),
             "plan/expected_usd": f"{sum(page.expected_usd for page in pages):.4f}",
@@ -105,7 +118,7 @@ def _requests(
         }
         # Of the pages, not of their number in the tick: one that is evaluated again after a crash
         # may find fewer pages due, and must not take the rest for a batch that was requested.
-        run_key = f"{assets.name}:{at}:{digest(list(batch.topics))[:SHOWN_KEY]}"
+        run_key = f"{assets.name}:{tick}:{digest(list(batch.topics))[:SHOWN_KEY]}"
         if batch.is_range:
             tags |= {RANGE_START: batch.topics[0], RANGE_END: batch.topics[-1]}
             yield dg.RunRequest(run_key=run_key, tags=tags)

@@ -149,6 +149,18 @@ def test_a_tick_that_crashed_half_way_asks_for_the_rest_though_the_first_run_is_
     assert (site.billed(), len(site.writes())) == (60, 60)
 
 
+def test_the_runs_of_an_earlier_tick_are_waited_for(make_site: MakeSite) -> None:
+    site = make_site(rows_of(3))
+    (request,) = requests_of(site)
+    job = site.definitions.resolve_job_def(f"{site.assets.name}_scheduled_pages")
+    run = site.instance.create_run_for_job(job, run_config=request.run_config, tags=request.tags)
+    said = tick(site, NIGHT + timedelta(days=1))
+    assert said.skip_message == "The runs of 2026-03-01T02:00Z are not finished."
+    assert [again.run_key for again in requests_of(site)] == [request.run_key], "the same tick"
+    site.instance.report_run_canceled(run)
+    assert len(requests_of(site, NIGHT + timedelta(days=1))) == 1
+
+
 def test_a_night_without_work_is_skipped_and_says_why(make_site: MakeSite) -> None:
     site = make_site(rows_of(3))
     for request in requests_of(site):
