@@ -4,6 +4,7 @@ What belongs here: reading, in few statements for a whole site. What follows fro
 ``core.planning`` and ``core.forecast``.
 """
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, exists, func, or_, select
@@ -26,6 +27,12 @@ from content_pipeline.ledger.schema import (
 
 LAST_CALLS = 200
 """Of a step and model: enough for a mean within 2 % at the spread of real pages, and recent."""
+
+
+def now(connection: Connection) -> datetime:
+    """The time on the database's clock."""
+    at: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return at
 
 
 def wanted_jobs(connection: Connection, site: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from content_pipeline.core.chain import Step
 from content_pipeline.core.forecast import ASSUMED_BYTES_PER_TOKEN, StepHistory, expected_call
@@ -98,7 +98,7 @@ def _rehearse(planning: SitePlanning, table: Table) -> _Seen:
         jobs_before = plan_rows.wanted_jobs(connection, site)
         taken = want(connection, planning, table, requested_by=PLANNER)
         stands = plan_rows.stands(connection, site)
-        at: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        at = plan_rows.now(connection)
     known = {stand.topic_key for stand in stands}
     nameless = [row for row in table.rejected if row.key is None]
     refused = [topic.key for _, topic in table.topics if topic.key not in known]

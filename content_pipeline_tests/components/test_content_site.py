@@ -68,7 +68,7 @@ def test_runs_work_in_their_own_process_and_not_in_one_that_would_outlive_them()
     assert defs().executor is dg.in_process_executor
 
 
-def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> None:
+def test_a_site_file_becomes_five_assets_four_checks_two_jobs_a_schedule_and_two_sensors() -> None:
     with declared(settings_of("towns")) as found:
         names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
         graph = found.resolve_asset_graph()
@@ -82,6 +82,8 @@ def test_a_site_file_becomes_five_assets_four_checks_a_job_and_two_sensors() -> 
             "published",
         }
         assert found.resolve_job_def("towns_due_work")
+        assert found.resolve_job_def("towns_scheduled_pages")
+        assert {schedule.name for schedule in found.schedules or ()} == {"towns_schedule"}
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
             "towns_partitions_sensor",
@@ -173,7 +175,13 @@ def test_dagster_and_the_command_line_know_the_same_keys() -> None:
 def test_dg_finds_the_component_by_looking_through_the_package() -> None:
     assert "ContentSite" in dir(content_pipeline)
     assert "produces" in type(ContentSite.get_spec()).__annotations__
-    assert list(ContentSite.get_spec().produces) == ["asset", "asset_check", "job", "sensor"]
+    assert list(ContentSite.get_spec().produces) == [
+        "asset",
+        "asset_check",
+        "job",
+        "schedule",
+        "sensor",
+    ]
 
 
 def test_the_package_has_no_other_names() -> None:
