@@ -24,7 +24,7 @@ from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.ledger.spend import Caps
-from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.runtime import PlannedSite, SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
@@ -89,6 +89,23 @@ def open_site(
         random=random.random,
         call_slots=threading.Semaphore(settings.generation.in_flight),
         day_usd=day_budget_usd(),
+    )
+
+
+def open_for_planning(site: Site, ledger: Ledger) -> PlannedSite:
+    """What planning ``site`` and asking for its pages needs: no key, and nobody is called.
+
+    Raises ConfigurationError and UnknownPrice as ``open_site`` does.
+    """
+    return PlannedSite(
+        site=site.settings,
+        chain=site.chain,
+        columns=site.columns,
+        generation_version=site.generation_version,
+        ledger=ledger,
+        prices=prices_of(site),
+        model_route=model_route(site),
+        caps=caps_of(site),
     )
 
 

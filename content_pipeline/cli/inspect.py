@@ -25,6 +25,7 @@ from content_pipeline.ledger import (
     announcements,
     call_limits,
     overview,
+    publish_rate,
     reports,
     rollbacks,
     routes,
@@ -64,6 +65,10 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
             table.add_row(state.value.replace("_", " "), f"{found.states[state]:,}")
     for name, count in sorted(found.failures.items()):
         table.add_row(f"of class {name}", f"{count:,}")
+    rate = settings.schedule.rate
+    waiting = publish_rate.outgoing(connection, settings.site).waiting
+    if rate is not None or waiting:
+        table.add_row("wait for their turn", f"{waiting:,} ({rate or 'no publish rate any more'})")
     if found.next_attempt_at:
         table.add_row("next try", when(found.next_attempt_at))
     _add_routes(table, connection, site)

@@ -13,6 +13,7 @@ from content_pipeline.cli.conflicts import conflicts
 from content_pipeline.cli.costs import show_costs
 from content_pipeline.cli.doctor import doctor
 from content_pipeline.cli.inspect import show, status, uncertain
+from content_pipeline.cli.plan import plan
 from content_pipeline.cli.repair import repair
 from content_pipeline.cli.report import report
 from content_pipeline.cli.republish import republish
@@ -54,6 +55,7 @@ def main() -> None:
 
 for command in (
     run,
+    plan,
     status,
     show,
     show_costs,

@@ -52,6 +52,8 @@ def _facts(site: str, page: PageReport, wish: CancelWish | None) -> Table:
     if page.failure_class:
         table.add_row("failure", escape(f"{page.failure_class}: {page.failure_message}"))
         table.add_row("", EXPLANATIONS[page.failure_class])
+    elif page.failure_message:  # nothing failed: it waits for its turn
+        table.add_row("", escape(f"{page.failure_message}: {when(page.next_attempt_at)}"))
     if wish is not None:
         table.add_row("cancel asked for", escape(f"{when(wish.at)} by {wish.by}: {wish.reason}"))
     if page.topic_is_retired:

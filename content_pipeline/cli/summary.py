@@ -184,6 +184,10 @@ def _waiting_note(summary: RunSummary) -> str:
         return "the run was stopped; the same command goes on"
     first = min(page.next_attempt_at for page in summary.waiting)
     classes = Counter(str(page.failure_class) for page in summary.waiting if page.failure_class)
+    turns = sum(
+        page.failure_class is None and bool(page.failure_message) for page in summary.waiting
+    )
+    classes |= Counter({"for their turn": turns}) if turns else Counter()
     reasons = ", ".join(f"{name} {count}" for name, count in sorted(classes.items()))
     return f"next try {first:%Y-%m-%d %H:%M:%S} UTC {reasons}".rstrip()
 

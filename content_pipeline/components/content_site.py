@@ -22,6 +22,7 @@ from content_pipeline.components.report_assets import (
     build_reports_schedule,
 )
 from content_pipeline.components.republishing import build_republish_job
+from content_pipeline.components.schedule import build_pages_job, build_schedule
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_watch import (
     build_site_changes_sensor,
@@ -80,6 +81,7 @@ def site_definitions(site: Site) -> dg.Definitions:
             warnings.simplefilter("ignore", category)
         due_job = build_due_job(assets)
         reconcile_job, survey_job = build_reconcile_job(assets), build_survey_job(assets)
+        pages_job = build_pages_job(assets)
         return dg.Definitions(
             assets=[
                 build_topics(assets),
@@ -87,7 +89,7 @@ def site_definitions(site: Site) -> dg.Definitions:
                 *build_announcements(assets),
                 build_reports(assets),
             ],
-            jobs=[due_job, reconcile_job, survey_job, build_republish_job(assets)],
+            jobs=[due_job, pages_job, reconcile_job, survey_job, build_republish_job(assets)],
             sensors=[
                 build_due_sensor(assets, due_job),
                 build_partitions_sensor(assets),
@@ -95,6 +97,7 @@ def site_definitions(site: Site) -> dg.Definitions:
                 build_site_changes_sensor(assets, survey_job),
             ],
             schedules=[
+                build_schedule(assets, pages_job),
                 build_sweep_schedule(assets, survey_job),
                 build_reports_schedule(assets),
             ],

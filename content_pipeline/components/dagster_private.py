@@ -16,6 +16,9 @@ from dagster._core.definitions.data_version import (
     get_input_data_version_tag,
     get_input_event_pointer_tag,
 )
+from dagster._core.definitions.unresolved_asset_job_definition import (
+    UnresolvedAssetJobDefinition as AssetJob,
+)
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.tags import (
@@ -32,6 +35,7 @@ __all__ = [
     "MAX_RUNTIME_SECONDS_TAG",
     "PRIORITY_TAG",
     "RETRY_ON_ASSET_OR_OP_FAILURE_TAG",
+    "AssetJob",
     "CheckedMaterialization",
     "ConfigurableClassData",
     "DagsterPostgresStorage",

@@ -19,7 +19,7 @@ from content_pipeline.components.site_at_work import (
     site_at_work,
 )
 from content_pipeline.components.topics_asset import unregistered
-from content_pipeline.ledger import budget_waits, effects, intake, leases, routes
+from content_pipeline.ledger import budget_waits, effects, intake, leases, publish_rate, routes
 from content_pipeline.ledger.leases import Outlook, Selection
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
@@ -103,9 +103,10 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
             return dg.SkipReason("A run is at it.")
         settings = assets.site.settings
         with opened_ledger() as ledger, ledger.begin() as connection:
-            # A cap may have been raised since they began to wait.
+            # A cap or the publish rate may have been raised since they began to wait.
             everything = Selection(site=assets.name)
             budget_waits.wake(connection, everything, caps_of(assets.site))
+            publish_rate.wake(connection, everything, settings.schedule.rate)
             outlook = _outlook(connection, assets.site)
             untold_s = effects.seconds_until_due(connection, assets.name, settings.telling_s)
         if 0 in (outlook.wait_s, untold_s):

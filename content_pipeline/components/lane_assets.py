@@ -7,6 +7,7 @@ own way through all three, so no page waits for the slowest one.
 from collections.abc import Iterator
 
 import dagster as dg
+from pydantic import Field
 
 from content_pipeline.bootstrap import topic_rows
 from content_pipeline.components.interruption import Interruption, interruptible
@@ -20,11 +21,17 @@ from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.submit import submit
 
 
+class PageSelection(dg.Config):
+    """Pages for a run without partitions: a scattered set would be a run per stretch of them."""
+
+    topics: list[str] = Field(default_factory=list)
+
+
 def build_lane(assets: SiteAssets) -> dg.AssetsDefinition:
     """The three assets of a site's pages, with their checks."""
 
     @dg.multi_asset(
-        name=f"{assets.name}_pages",
+        name=assets.lane_op,
         specs=assets.stage_specs(),
         check_specs=assets.check_specs(),
         partitions_def=assets.pages,
@@ -32,9 +39,11 @@ def build_lane(assets: SiteAssets) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.multi_run(PAGES_PER_RUN),
         retry_policy=INFRASTRUCTURE_RETRIES,
     )
-    def pages(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+    def pages(
+        context: dg.AssetExecutionContext, config: PageSelection
+    ) -> Iterator[dg.MaterializeResult]:
         with interruptible() as interruption, site_at_work(assets.site, context.run.run_id) as site:
-            _materialize(context, assets, site, interruption)
+            _materialize(context, assets, site, config, interruption)
         # Nothing is yielded: a result would paint every page of the run green, failed ones too.
         yield from ()
 
@@ -45,13 +54,14 @@ def _materialize(
     context: dg.AssetExecutionContext,
     assets: SiteAssets,
     site: SiteRuntime,
+    config: PageSelection,
     interruption: Interruption,
 ) -> None:
     stages = assets.stages(context.selected_asset_keys)
     if not stages:
         _only_check(context, assets, site)
         return
-    topics = tuple(context.partition_keys)
+    topics = tuple(config.topics if _names_pages(context, config) else context.partition_keys)
     # What is materialized is the table as it is now, whether or not `topics` ever was.
     taken = submit(site, topic_rows(assets.site), requested_by=site.worker, only=topics)
     if taken.rolled_back is not None:
@@ -62,13 +72,21 @@ def _materialize(
     end_run(context, work_on(context, assets, site, selection, interruption))
 
 
+def _names_pages(context: dg.AssetExecutionContext, config: PageSelection) -> bool:
+    """Whether a run that has no partitions says by their keys which pages it is about."""
+    return bool(config.topics) and not _has_partitions(context)
+
+
+def _has_partitions(context: dg.AssetExecutionContext) -> bool:
+    return bool(context.has_partition_key or context.has_partition_key_range)
+
+
 def _only_check(context: dg.AssetExecutionContext, assets: SiteAssets, site: SiteRuntime) -> None:
     """Checks were selected without their assets: tell how the pages stand, and do nothing.
 
     "Execute all" on the page of a check starts a run without partitions: it means all pages.
     """
-    chosen = context.has_partition_key or context.has_partition_key_range
-    topics = context.partition_keys if chosen else None
+    topics = context.partition_keys if _has_partitions(context) else None
     with site.ledger.begin() as connection:
         pages = reports.page_reports(connection, assets.name, topics)
     stages = assets.stages({key.asset_key for key in context.selected_asset_check_keys})

@@ -196,6 +196,8 @@ def _story(page: PageReport, stage: Stage, stands: Standing) -> str:
         )
     if stands is Standing.DONE:
         return f"{page.name}: {_DONE[stage]}."
+    if page.failure_class is None and page.failure_message:
+        return f"{page.name} is {page.state} and {page.failure_message}."
     if page.failure_class is None:
         return f"{page.name} is {page.state}: {NEXT[page.state]}."
     reason = (page.failure_message or EXPLANATIONS[page.failure_class]).rstrip(".")

@@ -64,9 +64,19 @@ class SiteAssets:
         return self.site.settings.site
 
     @property
+    def partitions_name(self) -> str:
+        """What the set of the site's partitions is called."""
+        return f"{self.name}_pages"
+
+    @property
+    def lane_op(self) -> str:
+        """The step that makes pages."""
+        return f"{self.name}_pages"
+
+    @property
     def pages(self) -> dg.DynamicPartitionsDefinition:
         """One partition per page; the key is the topic's id."""
-        return dg.DynamicPartitionsDefinition(name=f"{self.name}_pages")
+        return dg.DynamicPartitionsDefinition(name=self.partitions_name)
 
     @property
     def topics(self) -> dg.AssetKey:

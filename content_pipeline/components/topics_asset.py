@@ -50,10 +50,9 @@ def build_topics(assets: SiteAssets) -> dg.AssetsDefinition:
             with site.ledger.begin() as connection:
                 keys = intake.topic_keys(connection, assets.name)
                 reasons = _reasons(connection, assets.name, taken)
-        new = unregistered(context.instance, assets, keys)
-        context.instance.add_dynamic_partitions(f"{assets.name}_pages", new)
+        new = register(context.instance, assets, keys)
         return dg.MaterializeResult(
-            metadata=_metadata(taken, len(new), reasons),
+            metadata=_metadata(taken, new, reasons),
             data_version=dg.DataVersion(TOPICS_VERSION),
             check_results=[_check(taken, reasons)],
         )
@@ -61,11 +60,18 @@ def build_topics(assets: SiteAssets) -> dg.AssetsDefinition:
     return topics
 
 
+def register(instance: dg.DagsterInstance, assets: SiteAssets, topic_keys: list[str]) -> int:
+    """Make a partition of each of ``topic_keys`` that is none yet; how many those are."""
+    new = unregistered(instance, assets, topic_keys)
+    instance.add_dynamic_partitions(assets.partitions_name, new)
+    return len(new)
+
+
 def unregistered(
     instance: dg.DagsterInstance, assets: SiteAssets, topic_keys: list[str]
 ) -> list[str]:
     """Those of ``topic_keys``, in their order, that are no partition yet."""
-    known = set(instance.get_dynamic_partitions(f"{assets.name}_pages"))
+    known = set(instance.get_dynamic_partitions(assets.partitions_name))
     return [key for key in topic_keys if key not in known]
 
 

@@ -30,6 +30,7 @@ from content_pipeline.core.hook_settings import (
     longest_call_s,
 )
 from content_pipeline.core.publishing import ReactionPolicy
+from content_pipeline.core.schedule_settings import ScheduleSettings
 from content_pipeline.core.settings import Retries, Settings, VariableName
 from content_pipeline.core.time_limits import why_out_of_order
 from content_pipeline.core.validation import ArticleRules
@@ -198,6 +199,7 @@ class SiteSettings(Settings):
     budgets: Budgets = Budgets()
     retries: Retries = Field(default_factory=dict)
     lane: LaneSettings = LaneSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
     check_public_url: Annotated[
         bool, Field(description="a page counts as published only when a visitor's request shows it")
     ] = False

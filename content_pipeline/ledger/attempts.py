@@ -77,6 +77,7 @@ def open_attempt(
     api: str | None = None,
     effect_key: str | None = None,
     answer_within_s: float | None = None,
+    prompt_bytes: int | None = None,
 ) -> str:
     """Record the intent of a call; the id of the attempt is returned."""
     identifier = attempt_id(job.page_job_id, kind, number)
@@ -99,6 +100,7 @@ def open_attempt(
             "model": model,
             "api": api,
             "answer_within_s": answer_within_s,
+            "prompt_bytes": prompt_bytes,
         },
     )
     return identifier

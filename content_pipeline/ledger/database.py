@@ -58,6 +58,15 @@ class Ledger:
             yield connection
 
     @contextmanager
+    def rehearsal(self) -> Iterator[Connection]:
+        """A transaction that is always rolled back: what would be so, without making it so."""
+        with self.engine.connect() as connection:
+            try:
+                yield connection
+            finally:
+                connection.rollback()
+
+    @contextmanager
     def fenced(self, lease: Lease, *, repeatable: bool = False) -> Iterator[Connection]:
         """A transaction that only the holder of ``lease`` can open, and nobody can steal under.
 

@@ -49,6 +49,7 @@ _PROVED = (
             else_=pages.c.content_changed_at,
         ),
         verified_at=func.clock_timestamp(),
+        first_public_at=func.coalesce(pages.c.first_public_at, func.clock_timestamp()),
         site_change=None,
         site_change_reason=None,
         site_change_standing=None,

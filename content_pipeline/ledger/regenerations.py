@@ -4,12 +4,21 @@ What belongs here: the new page job, whose nonce sets it apart, and which page j
 input stands for since. The nonce is a count, not a random number: asking twice at once is one wish.
 """
 
-from sqlalchemy import Connection, func, insert, literal, select, update
+from sqlalchemy import Connection, and_, func, insert, literal, select, update
 
 from content_pipeline.core import identity
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import deadlines
-from content_pipeline.ledger.schema import page_jobs, topics, transitions
+from content_pipeline.ledger.schema import (
+    TopicStatus,
+    draft_revisions,
+    page_jobs,
+    seconds_from_now,
+    topics,
+    transitions,
+)
+
+DAY_S = 86_400
 
 _COPIED = (
     "site",
@@ -84,3 +93,30 @@ def newest(
         .order_by(page_jobs.c.created_at)
     )
     return {(row.topic_key, row.input_hash): row.page_job_id for row in rows}
+
+
+def stale(
+    connection: Connection, site: str, generation_version: str, older_than_days: float
+) -> list[str]:
+    """The page jobs of the version that are live and wanted, and whose draft is that old.
+
+    The oldest first, and no others: what the table or the way of making pages has overtaken is
+    made anew anyway.
+    """
+    query = (
+        select(page_jobs.c.page_job_id)
+        .join(topics, topics.c.current_job_id == page_jobs.c.page_job_id)
+        .join(
+            draft_revisions,
+            and_(
+                draft_revisions.c.page_id == page_jobs.c.page_id,
+                draft_revisions.c.revision == page_jobs.c.revision,
+            ),
+        )
+        .where(topics.c.site == site, topics.c.status == TopicStatus.ACTIVE)
+        .where(page_jobs.c.state == PageJobState.PUBLISHED)
+        .where(page_jobs.c.generation_version == generation_version)
+        .where(draft_revisions.c.created_at < seconds_from_now(-older_than_days * DAY_S))
+        .order_by(draft_revisions.c.created_at, page_jobs.c.page_job_id)
+    )
+    return list(connection.execute(query).scalars())

@@ -4,11 +4,13 @@ What belongs here: storing and finding them. An output is found by its key (the 
 answers), so that another page job of the page takes it over instead of paying for it again.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Text, any_, bindparam, select
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.identity import digest
@@ -43,6 +45,22 @@ def of_page(connection: Connection, page_id: str) -> list[StepOutput]:
         )
         for row in rows
     ]
+
+
+def of_pages(connection: Connection, page_ids: Sequence[str]) -> dict[str, list[StepOutput]]:
+    """Page id → all outputs of its jobs, newest first; without the numbers of vectors."""
+    found: defaultdict[str, list[StepOutput]] = defaultdict(list)
+    for row in connection.execute(_OF_PAGES, {"of_pages": list(page_ids)}):
+        found[row.page_id].append(
+            StepOutput(
+                page_job_id=row.page_job_id,
+                step=row.step,
+                step_key=row.step_key,
+                attempt_id=row.attempt_id,
+                output=row.output,
+            )
+        )
+    return found
 
 
 def store(
@@ -93,6 +111,18 @@ def take_over(connection: Connection, job: PageJob, outputs: Iterable[StepOutput
 _OF_PAGE = (
     select(step_outputs)
     .where(step_outputs.c.page_id == bindparam("of_page"))
+    .order_by(step_outputs.c.created_at.desc())
+)
+_OF_PAGES = (
+    select(
+        step_outputs.c.page_id,
+        step_outputs.c.page_job_id,
+        step_outputs.c.step,
+        step_outputs.c.step_key,
+        step_outputs.c.attempt_id,
+        step_outputs.c.output,
+    )
+    .where(step_outputs.c.page_id == any_(bindparam("of_pages", type_=ARRAY(Text))))
     .order_by(step_outputs.c.created_at.desc())
 )
 _TAKE_OVER = upsert(step_outputs).on_conflict_do_nothing()

@@ -34,7 +34,7 @@ from content_pipeline.operations.answers import (
 )
 from content_pipeline.operations.kept_answers import wait_for_answer
 from content_pipeline.operations.paid_calls import api_of, read, send
-from content_pipeline.operations.requests import most_usage, position
+from content_pipeline.operations.requests import most_usage, position, sent_bytes
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.setbacks import give_up, heed, set_back
 
@@ -115,7 +115,7 @@ def generate(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     assert found.step is not None, f"page job {job.page_job_id} reserved money for no step"
     with ExitStack() as slot:
         slot.enter_context(runtime.call_slots)
-        job, attempt_id = _intend_call(runtime, job, lease, found.step.name, found.step.model)
+        job, attempt_id = _intend_call(runtime, job, lease, found.step, found.prompt)
         if attempt_id is None:
             return job
         runtime.on_checkpoint("call_intended")
@@ -157,7 +157,7 @@ def _answer(
 
 
 def _intend_call(
-    runtime: SiteRuntime, job: PageJob, lease: Lease, step: str, model: str
+    runtime: SiteRuntime, job: PageJob, lease: Lease, step: Step, prompt: str
 ) -> tuple[PageJob, str | None]:
     """Commit the intent; the job as it stands then, and the attempt's id.
 
@@ -178,10 +178,11 @@ def _intend_call(
             number=number,
             worker=runtime.worker,
             run_id=runtime.run_id,
-            step=step,
-            model=model,
-            api=api_of(runtime, step),
+            step=step.name,
+            model=step.model,
+            api=api_of(runtime, step.name),
             answer_within_s=settings.deadline_s + settings.answer_slack_s,
+            prompt_bytes=sent_bytes(step, prompt),
         )
         return jobs.move(connection, job, PageJobState.GENERATING, lease=lease), attempt_id
 

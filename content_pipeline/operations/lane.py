@@ -19,7 +19,7 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
-from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, routes
+from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, publish_rate, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
@@ -95,6 +95,7 @@ def advance(
     meet_hooks(runtime)
     with runtime.ledger.begin() as connection:
         budget_waits.wake(connection, selection, runtime.caps)
+        publish_rate.wake(connection, selection, runtime.site.schedule.rate)
     held = _Held()
     at_work: dict[Future[PageJob | None], Claim] = {}
     with (

@@ -23,6 +23,7 @@ from content_pipeline.ledger import (
     drafts,
     effects,
     jobs,
+    publish_rate,
     routes,
 )
 from content_pipeline.ledger.database import Lease
@@ -53,12 +54,18 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """``ready_to_publish`` → ``published``, or to where the CMS's answer leads.
 
     Nothing is written while an older draft of the page may yet arrive at the CMS, nor when the CMS
-    told another page to wait since this one was claimed, perhaps seconds ago.
+    told another page to wait since this one was claimed, perhaps seconds ago. A page that never was
+    public first waits for its turn, where the site has a publish rate.
     """
     waiting = _put_off(runtime, job, lease)
     if waiting is not None:
         return waiting
+    rate = runtime.site.schedule.rate
     with runtime.ledger.fenced(lease) as connection:
+        turn = publish_rate.turn_of(connection, job, rate)
+        if rate is not None and turn is not None:
+            publish_rate.let_wait(connection, job, rate, turn)
+            return jobs.load(connection, job.page_job_id)
         document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
         attempt_id = attempts.open_attempt(

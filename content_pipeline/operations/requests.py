@@ -5,20 +5,40 @@ earlier jobs of the page that answer the very same question. What was wrong with
 part of the question. Nothing is paid or written here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.chain import Step, StepRole
+from content_pipeline.core.chain import Chain, Step, StepRole
 from content_pipeline.core.money import Usage, input_token_bound
 from content_pipeline.core.ports import GenerationRequest
 from content_pipeline.core.prompts import SYSTEM_PROMPT, ask_again, render_prompt
+from content_pipeline.core.site import SiteSettings
 from content_pipeline.ledger import rejections, step_outputs
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.step_outputs import StepOutput
 from content_pipeline.operations.runtime import SiteRuntime
+
+
+class Wish(Protocol):
+    """What of a page job decides what is asked for it; a planned one need not exist yet."""
+
+    @property
+    def page_job_id(self) -> str:
+        """Its own outputs come before those of other jobs."""
+        ...
+
+    @property
+    def nonce(self) -> str:
+        """Sets a deliberate regeneration apart."""
+        ...
+
+    @property
+    def input_columns(self) -> Mapping[str, str]:
+        """Column → value."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +70,30 @@ def position(runtime: SiteRuntime, job: PageJob, *, by_itself: bool = False) -> 
     """Where ``job`` stands in its chain; ``by_itself``: without what other jobs have paid for."""
     with runtime.ledger.begin() as connection:
         stored = step_outputs.of_page(connection, job.page_id)
-        findings = _findings(connection, job)
+        findings = findings_of(connection, job.page_job_id) if job.is_asked_again else []
+    return position_among(runtime.site, runtime.chain, job, stored, findings, by_itself=by_itself)
+
+
+def position_among(
+    site: SiteSettings,
+    chain: Chain,
+    job: Wish,
+    stored: Iterable[StepOutput],
+    findings: Iterable[str] = (),
+    *,
+    by_itself: bool = False,
+) -> ChainPosition:
+    """The same for outputs that were read already: those ``stored`` of the page, newest first.
+
+    ``findings``: what was wrong with the draft that is asked for again. Raises PromptError.
+    """
+    stored, findings = list(stored), list(findings)
     own = {found.step: found for found in stored if found.page_job_id == job.page_job_id}
     by_key = {} if by_itself else {found.step_key: found for found in reversed(stored)}
     outputs: dict[str, StepOutput] = {}
-    for step in runtime.chain.steps:
-        prompt = _prompt(runtime, job, step, outputs)
-        if findings and step is runtime.chain.page_step:
+    for step in chain.steps:
+        prompt = prompt_of(site, job, step, outputs)
+        if findings and step is chain.page_step:
             prompt = ask_again(prompt, findings)
             own = {}  # from here on the job's outputs are those of the draft that broke rules
         found = own.get(step.name) or by_key.get(_key(step, prompt, job))
@@ -66,25 +103,22 @@ def position(runtime: SiteRuntime, job: PageJob, *, by_itself: bool = False) -> 
     return ChainPosition(outputs=outputs, step=None)
 
 
-def _findings(connection: Connection, job: PageJob) -> list[str]:
-    """What was wrong with the draft that ``job`` is asked to make again; empty without one."""
-    if not job.is_asked_again:
-        return []
-    drafts = rejections.of_job(connection, job.page_job_id)
+def findings_of(connection: Connection, page_job_id: str) -> list[str]:
+    """What was wrong with the draft that a page job is asked to make again."""
+    drafts = rejections.of_job(connection, page_job_id)
     asked = [draft for draft in drafts if draft.is_asked_again][-1]
     return [str(finding) for finding in asked.findings]
 
 
-def _key(step: Step, prompt: str, job: PageJob) -> str:
+def _key(step: Step, prompt: str, job: Wish) -> str:
     return step.key(f"{job.nonce}\n{prompt}")
 
 
-def _prompt(
-    runtime: SiteRuntime, job: PageJob, step: Step, outputs: Mapping[str, StepOutput]
-) -> str:
+def prompt_of(site: SiteSettings, job: Wish, step: Step, outputs: Mapping[str, StepOutput]) -> str:
+    """The prompt of ``step`` after ``outputs``. Raises PromptError."""
     facts = {
         label: job.input_columns[column]
-        for column, label in runtime.site.article.facts.items()
+        for column, label in site.article.facts.items()
         if job.input_columns.get(column)
     }
     earlier = {name: found.output for name, found in outputs.items()}
@@ -107,6 +141,12 @@ def build_request(
         temperature=step.temperature,
         deadline_s=runtime.site.generation.deadline_s,
     )
+
+
+def sent_bytes(step: Step, prompt: str) -> int:
+    """The text that the call of ``step`` sends, in UTF-8 bytes: what tokens are counted from."""
+    system = "" if step.role is StepRole.EMBEDDING else SYSTEM_PROMPT
+    return len(system.encode()) + len(prompt.encode())
 
 
 def most_usage(step: Step, prompt: str) -> Usage:

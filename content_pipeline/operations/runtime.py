@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Protocol
 
 from content_pipeline.core.chain import Chain
 from content_pipeline.core.cms import CMS, PublicPages
@@ -22,6 +23,68 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.spend import Caps
 from content_pipeline.ledger.vectors import KnownVectors
 from content_pipeline.operations.call_tally import CallTally
+
+
+class SiteAsking(Protocol):
+    """As much of a site as asking for its pages takes: no provider and no CMS."""
+
+    @property
+    def site(self) -> SiteSettings:
+        """The site as declared."""
+        ...
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of the topic table that enter a page."""
+        ...
+
+    @property
+    def generation_version(self) -> str:
+        """Identity of how the site makes its pages."""
+        ...
+
+    @property
+    def model_route(self) -> str:
+        """Names the provider's account in the ledger."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where the pages are wanted."""
+        ...
+
+
+class SitePlanning(SiteAsking, Protocol):
+    """As much of a site as planning its pages takes."""
+
+    @property
+    def chain(self) -> Chain:
+        """The paid calls that a page is made by."""
+        ...
+
+    @property
+    def prices(self) -> PriceList:
+        """What they cost."""
+        ...
+
+    @property
+    def caps(self) -> Caps:
+        """The dollars that they must not pass."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSite:
+    """A site that is only looked at: there is no provider and no CMS that could be called."""
+
+    site: SiteSettings
+    chain: Chain = field(repr=False)
+    columns: frozenset[str]
+    generation_version: str
+    ledger: Ledger
+    prices: PriceList
+    model_route: str
+    caps: Caps
 
 
 def _ignore(_checkpoint: str) -> None:

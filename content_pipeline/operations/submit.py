@@ -5,16 +5,31 @@ cannot become a page is one failed page with a reason.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
 
 from content_pipeline.core.topics import RejectedRow, Topic, parse_row
-from content_pipeline.ledger import input_fixes, intake
+from content_pipeline.ledger import input_fixes, intake, regenerations
+from content_pipeline.ledger.input_fixes import InputFix
 from content_pipeline.ledger.intake import Intake, Request
 from content_pipeline.operations.corrections import Corrections
-from content_pipeline.operations.runtime import SiteRuntime
+from content_pipeline.operations.runtime import SiteAsking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A topic table as its site reads it."""
+
+    topics: tuple[tuple[int, Topic], ...]
+    """With their row numbers."""
+    rejected: tuple[RejectedRow, ...]
+    outdated: tuple[InputFix, ...]
+    """Corrections that the table itself has overtaken."""
 
 
 def submit(
-    runtime: SiteRuntime,
+    runtime: SiteAsking,
     rows: Iterable[Mapping[str, str]],
     *,
     requested_by: str,
@@ -26,6 +41,13 @@ def submit(
     the topics that are asked for. Whoever tries a new prompt on one page does not thereby want,
     and pay for, all the others.
     """
+    table = read_table(runtime, rows)
+    with runtime.ledger.begin() as connection:
+        return want(connection, runtime, table, requested_by=requested_by, only=only)
+
+
+def read_table(runtime: SiteAsking, rows: Iterable[Mapping[str, str]]) -> Table:
+    """``rows`` with the corrections in force, each as a topic or as the reason why it is none."""
     site = runtime.site
     with runtime.ledger.begin() as connection:
         corrections = Corrections(input_fixes.in_force(connection, site.site), site.topics.id)
@@ -41,15 +63,37 @@ def submit(
             topics.append((number, parsed))
         else:
             rejected.append(parsed)
+    return Table(
+        topics=tuple(topics), rejected=tuple(rejected), outdated=tuple(corrections.outdated)
+    )
+
+
+def want(
+    connection: Connection,
+    runtime: SiteAsking,
+    table: Table,
+    *,
+    requested_by: str,
+    only: Collection[str] | None = None,
+) -> Intake:
+    """Take ``table`` in, in the caller's transaction; a whole one also wants stale pages anew."""
+    site = runtime.site
     request = Request(
         site=site,
         generation_version=runtime.generation_version,
         model_route=runtime.model_route,
         requested_by=requested_by,
     )
-    with runtime.ledger.begin() as connection:
-        input_fixes.retire(connection, site.site, corrections.outdated)
-        return intake.take_in(connection, request, topics, rejected, only)
+    input_fixes.retire(connection, site.site, table.outdated)
+    taken = intake.take_in(connection, request, table.topics, table.rejected, only)
+    days = site.schedule.stale_after_days
+    if only is not None or days is None or taken.rolled_back:
+        return taken
+    stale = regenerations.stale(connection, site.site, runtime.generation_version, days)
+    why = f"made anew: its draft is older than schedule.stale_after_days ({days:g})"
+    for page_job_id in stale:
+        regenerations.begin_anew(connection, page_job_id, why=why, requested_by=requested_by)
+    return replace(taken, wanted=taken.wanted + len(stale), unchanged=taken.unchanged - len(stale))
 
 
 def _repeated(number: int, key: str, earlier: int | None) -> RejectedRow:

@@ -68,7 +68,7 @@ def test_runs_work_in_their_own_process_and_not_in_one_that_would_outlive_them()
     assert defs().executor is dg.in_process_executor
 
 
-def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None:
+def test_a_site_file_becomes_assets_checks_jobs_sensors_and_schedules() -> None:
     with declared(settings_of("towns")) as found:
         names = {"/".join(key.path) for key in found.resolve_all_asset_keys()}
         graph = found.resolve_asset_graph()
@@ -95,7 +95,14 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
             "uncertain_age",
             "failures_not_rising",
         }
-        for job in ("due_work", "reconcile", "survey", "republish", "reports"):
+        for job in (
+            "due_work",
+            "scheduled_pages",
+            "reconcile",
+            "survey",
+            "republish",
+            "reports",
+        ):
             assert found.resolve_job_def(f"towns_{job}")
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
@@ -104,6 +111,7 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_a_schedule() -> None
             "towns_site_changes_sensor",
         }
         assert [schedule.name for schedule in found.schedules or ()] == [
+            "towns_schedule",
             "towns_nightly_sweep",
             "towns_reports_schedule",
         ]

@@ -111,6 +111,7 @@ attempts = Table(
     Column("finished_at", Time),
     Column("latency_s", Float),
     Column("api", Text),
+    Column("prompt_bytes", Integer),
     UniqueConstraint("page_job_id", "kind", "number"),
     CheckConstraint(one_of("kind", AttemptKind), name="kind"),
     CheckConstraint(one_of("state", AttemptState), name="state"),

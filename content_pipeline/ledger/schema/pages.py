@@ -76,6 +76,7 @@ pages = Table(
     Column("site_change_found_at", Time),
     Column("listed_at", Time),
     Column("withdrawn_at", Time),
+    Column("first_public_at", Time),
     UniqueConstraint("site", "path"),
     CheckConstraint("published_revision <= last_revision", name="published_exists"),
     CheckConstraint(
@@ -94,6 +95,7 @@ pages = Table(
         "pages_site_change_idx", "site", "path", postgresql_where=text("site_change IS NOT NULL")
     ),
     Index("pages_remote_id_idx", "site", "remote_id"),
+    Index("pages_first_public_at_idx", "site", "first_public_at"),
 )
 
 topics = Table(
@@ -198,6 +200,21 @@ page_jobs = Table(
         "site",
         "generation_version",
         postgresql_where=text("nonce <> ''"),
+    ),
+    Index(
+        "page_jobs_outgoing_idx",
+        "site",
+        "state",
+        postgresql_where=text(
+            one_of(
+                "state",
+                (
+                    PageJobState.READY_TO_PUBLISH,
+                    PageJobState.PUBLISHING,
+                    PageJobState.PUBLISH_UNCERTAIN,
+                ),
+            )
+        ),
     ),
     Index(
         "page_jobs_unfinished_idx",
