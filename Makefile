@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev
 TEST_ARGS ?=
+# More than cores: most tests wait for a server or a lease most of the time.
+TEST_PROCESSES ?= 4
 
 .PHONY: help setup run dev test partners wordpress ghost directus check format lint types contracts bench constraints stop clean
 
@@ -30,7 +32,8 @@ dev: $(READY) ## the Dagster UI on http://127.0.0.1:3000
 	DAGSTER_HOME="$(CURDIR)" $(BIN)/dagster dev -w workspace.yaml
 
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest $(TEST_ARGS)
+	@# The same seed everywhere: processes that collect a set in another order refuse to share it.
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup $(TEST_ARGS)
 
 partners: ## set up the partners some tests run against (llmock, aimock, mitmproxy, Hugo; 340 MB)
 	PYTHON=$(PYTHON) scripts/partners.sh

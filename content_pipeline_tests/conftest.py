@@ -34,6 +34,17 @@ INSTANT_PROVIDER = ProviderSettings(latency_median_s=0, idle_exit_s=0)
 INSTANT_CMS = CMSSettings(latency_median_s=0, idle_exit_s=0)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of one file in one process, and those of the real WordPress as well.
+
+    They share services that take seconds to start.
+    """
+    for item in items:
+        file = item.path.relative_to(Path(__file__).parent)
+        together = file.parts[0] if file.parts[0] == "real_cms" else str(file)
+        item.add_marker(pytest.mark.xdist_group(together))
+
+
 def _fast_folder() -> Path:
     """A new folder, in memory where possible, that the server's account can enter as well."""
     memory = Path("/dev/shm")
