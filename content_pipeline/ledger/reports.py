@@ -134,14 +134,12 @@ def page_reports(
 ) -> list[PageReport]:
     """The current page job of each topic, in table order; ``topic_keys``: only these.
 
-    Of topics that left the table only those that are asked for, or whose page is live or was
-    taken off the site.
+    Of topics that left the table only those that are asked for, or whose page is still live.
     """
     query = _current_jobs(site)
     if topic_keys is None:
         in_table = topics.c.status != TopicStatus.RETIRED
-        was_live = pages.c.published_revision.is_not(None) | pages.c.withdrawn_at.is_not(None)
-        query = query.where(in_table | was_live)
+        query = query.where(in_table | pages.c.published_revision.is_not(None))
     else:
         query = query.where(topics.c.topic_key.in_(list(topic_keys)))
     rows = connection.execute(query).mappings().all()

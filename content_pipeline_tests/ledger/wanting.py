@@ -107,9 +107,11 @@ def current_job(ledger: Ledger, site: str, topic: str = "t0") -> RowMapping:
 
 
 def rows_where(ledger: Ledger, table: Table, **equal: object) -> list[RowMapping]:
-    """The rows of ``table`` whose columns hold what is given."""
+    """The rows of ``table`` whose columns hold what is given; those of a log in its order."""
     with ledger.begin() as connection:
         query = select(table).where(*(table.c[name] == value for name, value in equal.items()))
+        if "sequence" in table.c:
+            query = query.order_by(table.c.sequence)
         return list(connection.execute(query).mappings())
 
 

@@ -193,11 +193,11 @@ def test_a_wait_shorter_than_the_patience_happens_inside(make_bench: MakeBench) 
     bench.strike("status", status=429, headers={"retry-after": "1"})
     settled = bench.submit_and_run()
     assert set(bench.states().values()) == {"published"}
-    assert sorted(item.state for item in settled) == [
-        "failed_retryable",
-        "published",
-        "published",
-    ]
+    states = [item.state for item in settled]
+    assert states.count(S.PUBLISHED) == 2
+    assert states.count(S.FAILED_RETRYABLE) == 1
+    # The other page may have been on its way to the provider when the wait was announced.
+    assert set(states) <= {S.PUBLISHED, S.FAILED_RETRYABLE, S.QUEUED}
 
 
 def test_a_wait_longer_than_the_patience_holds_no_lane(make_bench: MakeBench) -> None:

@@ -231,7 +231,7 @@ def test_changes_that_no_listing_of_recent_ones_shows_are_found_by_the_sweep(
     site.by_hand(8, act="trash")
     report, requests = site.look()
     assert report.found == {SiteChange.UNPUBLISHED: 1, SiteChange.TRASHED: 1}
-    assert (report.looked_at, requests) == (2, 2 + SLICES + 2)
+    assert (report.looked_at, requests) == (2, 2 + SLICES + 4), "by id, and by mark for twins"
 
 
 def test_recent_changes_are_two_requests_and_one_when_there_are_none(site: Surveyed) -> None:
