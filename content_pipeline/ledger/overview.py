@@ -14,6 +14,7 @@ from content_pipeline.core.publishing import SiteChange
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import effects as site_effects
 from content_pipeline.ledger import retirement, site_changes
+from content_pipeline.ledger.publications import ON_THE_SITE
 from content_pipeline.ledger.schema import (
     AttemptKind,
     EffectState,
@@ -81,9 +82,7 @@ def site_status(connection: Connection, site: str) -> SiteStatus:
         )
     }
     live = connection.execute(
-        select(func.count())
-        .select_from(pages)
-        .where(pages.c.site == site, pages.c.published_revision.is_not(None))
+        select(func.count()).select_from(pages).where(pages.c.site == site, ON_THE_SITE)
     ).scalar_one()
     retired = retirement.count(connection, site)
     rejected = connection.execute(

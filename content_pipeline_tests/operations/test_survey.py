@@ -11,7 +11,7 @@ from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import Verdict
 from content_pipeline.core.publishing import Reaction, SiteChange
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import site_changes
+from content_pipeline.ledger import overview, site_changes
 from content_pipeline.ledger.schema import SiteEventKind, pages
 from content_pipeline.operations.survey import SurveyReport, survey
 from content_pipeline_tests.conftest import MakeBench
@@ -206,6 +206,8 @@ def test_a_page_that_is_off_the_site_leaves_the_sitemap(
     assert look(bench).found == {change: 1}
     bench.announce()
     assert sitemap_paths(bench.folder) == ["/baden-1/"]
+    with bench.ledger.begin() as connection:
+        assert overview.site_status(connection, bench.name).live_pages == 1
 
 
 def test_a_restored_page_is_announced_again(make_bench: MakeBench) -> None:
