@@ -33,7 +33,7 @@ _WAKE = text(
     f"""
     WITH waiting AS (
         SELECT page_job_id, waits_for_usd, priority, next_attempt_at,
-               next_attempt_at > now() AS still_waits
+               next_attempt_at > clock_timestamp() AS still_waits
         FROM {SCHEMA}.page_jobs
         WHERE site = :site AND state = '{PageJobState.FAILED_RETRYABLE}'
           AND failure_class = '{FailureClass.BUDGET}'
@@ -46,7 +46,7 @@ _WAKE = text(
                    ORDER BY still_waits, priority DESC, next_attempt_at, page_job_id) AS needed_usd
         FROM waiting
     )
-    UPDATE {SCHEMA}.page_jobs j SET next_attempt_at = now() FROM lined_up l
+    UPDATE {SCHEMA}.page_jobs j SET next_attempt_at = clock_timestamp() FROM lined_up l
     WHERE j.page_job_id = l.page_job_id AND l.still_waits AND l.needed_usd <= :room_usd
     """  # noqa: S608 - only our own constants are put in
 ).bindparams(
