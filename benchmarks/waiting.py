@@ -20,8 +20,8 @@ from benchmarks.machine import about, load, spread
 from benchmarks.place import REPOSITORY, site_of_example, temporary_project
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.components.content_site import site_definitions
-from content_pipeline.components.due_work import UNFINISHED
 from content_pipeline.components.project import DAGSTER_HOME
+from content_pipeline.components.sensor_ticks import UNFINISHED
 from content_pipeline.config import HOME_VARIABLE, INSTANCE_FILE, Project
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import PageJobState

@@ -10,12 +10,9 @@ import dagster as dg
 from pydantic import BaseModel
 
 from content_pipeline.components.announcement_assets import build_announcements
-from content_pipeline.components.due_work import (
-    build_due_job,
-    build_due_sensor,
-    build_partitions_sensor,
-)
+from content_pipeline.components.due_work import build_due_job, build_due_sensor
 from content_pipeline.components.lane_assets import build_lane
+from content_pipeline.components.partitions_sensor import build_partitions_sensor
 from content_pipeline.components.reconciling import build_reconcile_job, build_reconcile_sensor
 from content_pipeline.components.report_assets import (
     build_reports,

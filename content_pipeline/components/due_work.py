@@ -12,14 +12,15 @@ from content_pipeline.bootstrap import caps_of, model_route
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, PRIORITY_TAG
 from content_pipeline.components.interruption import interruptible
 from content_pipeline.components.page_work import end_run, work_on
+from content_pipeline.components.sensor_ticks import A_RUN_IS_AT_IT, Tick, asking, is_at_work
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import (
     INFRASTRUCTURE_RETRIES,
     opened_ledger,
     site_at_work,
 )
-from content_pipeline.components.topics_asset import unregistered
-from content_pipeline.ledger import budget_waits, effects, intake, leases, publish_rate, routes
+from content_pipeline.ledger import budget_waits, effects, leases, publish_rate, routes
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Outlook, Selection
 from content_pipeline.site_cms import cms_route
 from content_pipeline.site_files import Site
@@ -28,13 +29,9 @@ PAGES_PER_RUN = 500
 """After so many a run ends and the next one goes on: a run must not last an hour."""
 
 DUE_INTERVAL_S = 30
-PARTITIONS_INTERVAL_S = 60
 
 UNTIL_A_PERSON_ACTS_S = routes.NEVER_S / 2
 """A longer wait is no point in time: somebody must close a circuit."""
-
-PARTITIONS_PER_TICK = 5_000
-"""Dagster takes at most 25,000 in one answer of a sensor."""
 
 RUN_TAG = "content_pipeline/due_work"
 """Its limit in ``dagster.yaml`` keeps a site to one such run at a time."""
@@ -42,13 +39,8 @@ RUN_TAG = "content_pipeline/due_work"
 PRIORITY = "10"
 """Before the queue of a backfill, whose runs have 0."""
 
-UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
+WOKEN_PER_TICK = 2 * PAGES_PER_RUN
+"""A run for these is asked for at once, and wakes the rest of the line when it begins."""
 
 
 def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
@@ -68,7 +60,7 @@ def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
             end_run(context, summary)
 
     @dg.job(
-        name=f"{assets.name}_due_work",
+        name=due_job_name(assets),
         description="Goes on with every page of the site that is due now, whoever asked for it.",
         executor_def=dg.in_process_executor,
         tags={
@@ -83,6 +75,31 @@ def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
     return due_work
 
 
+def due_job_name(assets: SiteAssets) -> str:
+    """What the job is called."""
+    return f"{assets.name}_due_work"
+
+
+def run_once(instance: dg.DagsterInstance, ledger: Ledger, assets: SiteAssets) -> Tick:
+    """Whether a page or an announcement is due and nobody is at it.
+
+    Each question is some looks into an index: a million pages that are done, or wait, cost nothing.
+    """
+    if is_at_work(instance, job_name=due_job_name(assets)):
+        return A_RUN_IS_AT_IT
+    settings, everything = assets.site.settings, Selection(site=assets.name)
+    with asking(ledger) as connection:
+        # A cap or the publish rate may have been raised since they began to wait.
+        budget_waits.wake(connection, everything, caps_of(assets.site), most=WOKEN_PER_TICK)
+        publish_rate.wake(connection, everything, settings.schedule.rate, most=WOKEN_PER_TICK)
+        outlook = _outlook(connection, assets.site)
+        untold_s = effects.seconds_until_due(connection, assets.name, settings.telling_s)
+    if 0 in (outlook.wait_s, untold_s):
+        return Tick(asks_for_run=True)
+    untold = "" if untold_s is None else f" An announcement is due in {untold_s:.0f} s."
+    return Tick(said=_pages_wait(outlook) + untold)
+
+
 def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefinition:
     """Starts ``job`` when pages or announcements are due. Off until somebody switches it on."""
 
@@ -92,27 +109,15 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
         minimum_interval_seconds=DUE_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description=(
-            "Starts the due work of the site: retries, settled uncertainties, every page that is "
-            "wanted and not yet made, announcements. Spends money by itself, so it is off until "
-            "switched on."
+            "Starts the due work of the site: retries, settled uncertainties, pages of workers "
+            "that died, every page that is wanted and not yet made, and announcements that a hook "
+            "was not told yet, though every page be done. Spends money by itself, so it is off "
+            "until switched on."
         ),
     )
     def due_work_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        at_work = dg.RunsFilter(job_name=job.name, statuses=UNFINISHED)
-        if context.instance.get_runs_count(at_work):
-            return dg.SkipReason("A run is at it.")
-        settings = assets.site.settings
-        with opened_ledger() as ledger, ledger.begin() as connection:
-            # A cap or the publish rate may have been raised since they began to wait.
-            everything = Selection(site=assets.name)
-            budget_waits.wake(connection, everything, caps_of(assets.site))
-            publish_rate.wake(connection, everything, settings.schedule.rate)
-            outlook = _outlook(connection, assets.site)
-            untold_s = effects.seconds_until_due(connection, assets.name, settings.telling_s)
-        if 0 in (outlook.wait_s, untold_s):
-            return dg.RunRequest()
-        untold = "" if untold_s is None else f" An announcement is due in {untold_s:.0f} s."
-        return dg.SkipReason(_pages_wait(outlook) + untold)
+        with opened_ledger() as ledger:
+            return run_once(context.instance, ledger, assets).answer()
 
     return due_work_sensor
 
@@ -123,10 +128,10 @@ def _pages_wait(outlook: Outlook) -> str:
         return "Every page is done, failed or stopped."
     if outlook.wait_s >= UNTIL_A_PERSON_ACTS_S:
         return (
-            f"{outlook.unfinished} pages wait until a person has put an account in order; "
+            f"{outlook.count} pages wait until a person has put an account in order; "
             "see `content-pipeline status`."
         )
-    return f"{outlook.unfinished} pages wait; the first is due in {outlook.wait_s:.0f} s."
+    return f"{outlook.count} pages wait; the first is due in {outlook.wait_s:.0f} s."
 
 
 def _outlook(connection: Connection, site: Site) -> Outlook:
@@ -136,24 +141,3 @@ def _outlook(connection: Connection, site: Site) -> Outlook:
         model_wait_s=routes.wait_s(connection, model_route(site)),
         cms_wait_s=routes.wait_s(connection, cms_route(site)),
     )
-
-
-def build_partitions_sensor(assets: SiteAssets) -> dg.SensorDefinition:
-    """Shows pages that were wanted elsewhere (on the command line) as partitions. Pays nothing."""
-
-    @dg.sensor(
-        name=f"{assets.name}_partitions_sensor",
-        minimum_interval_seconds=PARTITIONS_INTERVAL_S,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Registers topics that the ledger knows as partitions. Starts no run.",
-    )
-    def partitions_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        with opened_ledger() as ledger, ledger.begin() as connection:
-            keys = intake.topic_keys(connection, assets.name)
-        new = unregistered(context.instance, assets, keys)
-        if not new:
-            return dg.SkipReason(f"All {len(keys)} topics are partitions.")
-        request = assets.pages.build_add_request(new[:PARTITIONS_PER_TICK])
-        return dg.SensorResult(dynamic_partitions_requests=[request])
-
-    return partitions_sensor

@@ -8,9 +8,10 @@ the due work, which does, is not switched on.
 import dagster as dg
 
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, PRIORITY_TAG
-from content_pipeline.components.due_work import PAGES_PER_RUN, PRIORITY, RUN_TAG, UNFINISHED
+from content_pipeline.components.due_work import PAGES_PER_RUN, PRIORITY, RUN_TAG
 from content_pipeline.components.interruption import interruptible
 from content_pipeline.components.page_work import end_run, work_on
+from content_pipeline.components.sensor_ticks import A_RUN_IS_AT_IT, Tick, asking, is_at_work
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import (
     INFRASTRUCTURE_RETRIES,
@@ -19,6 +20,7 @@ from content_pipeline.components.site_at_work import (
 )
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.ledger import leases, routes
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.site_cms import cms_route
 
@@ -68,6 +70,21 @@ def build_reconcile_job(assets: SiteAssets) -> dg.JobDefinition:
     return reconcile
 
 
+def run_once(instance: dg.DagsterInstance, ledger: Ledger, assets: SiteAssets) -> Tick:
+    """Whether the quiet period of a lost write is over and nobody is at it."""
+    if is_at_work(instance, tags={RUN_TAG: assets.name}):
+        return A_RUN_IS_AT_IT
+    with asking(ledger) as connection:
+        cms_wait_s = routes.wait_s(connection, cms_route(assets.site))
+        outlook = leases.outlook(connection, unsettled(assets.name), cms_wait_s=cms_wait_s)
+    if outlook.wait_s is None:
+        return Tick(said="No page is unsettled.")
+    if outlook.wait_s > 0:
+        told = f"{outlook.count} pages are unsettled; the CMS is asked in"
+        return Tick(said=f"{told} {outlook.wait_s:.0f} s.")
+    return Tick(asks_for_run=True)
+
+
 def build_reconcile_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefinition:
     """Starts ``job`` when the quiet period of a lost write is over. On: it finishes what began."""
 
@@ -82,17 +99,7 @@ def build_reconcile_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.Sens
         ),
     )
     def reconcile_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        at_work = dg.RunsFilter(tags={RUN_TAG: assets.name}, statuses=UNFINISHED)
-        if context.instance.get_runs_count(at_work):
-            return dg.SkipReason("A run is at it.")
-        with opened_ledger() as ledger, ledger.begin() as connection:
-            cms_wait_s = routes.wait_s(connection, cms_route(assets.site))
-            outlook = leases.outlook(connection, unsettled(assets.name), cms_wait_s=cms_wait_s)
-        if outlook.wait_s is None:
-            return dg.SkipReason("No page is unsettled.")
-        if outlook.wait_s > 0:
-            told = f"{outlook.unfinished} pages are unsettled; the CMS is asked in"
-            return dg.SkipReason(f"{told} {outlook.wait_s:.0f} s.")
-        return dg.RunRequest()
+        with opened_ledger() as ledger:
+            return run_once(context.instance, ledger, assets).answer()
 
     return reconcile_sensor

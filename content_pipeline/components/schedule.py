@@ -13,7 +13,7 @@ import dagster as dg
 
 from content_pipeline.bootstrap import open_for_planning, topic_rows
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG, AssetJob
-from content_pipeline.components.due_work import UNFINISHED
+from content_pipeline.components.sensor_ticks import UNFINISHED
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import opened_ledger
 from content_pipeline.components.topics_asset import register

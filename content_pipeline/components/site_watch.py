@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import dagster as dg
 
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG
-from content_pipeline.components.due_work import UNFINISHED
 from content_pipeline.components.interruption import Interruption, interruptible
 from content_pipeline.components.page_events import evaluate_checks
+from content_pipeline.components.sensor_ticks import A_RUN_IS_AT_IT, Tick, asking, is_at_work
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import (
     INFRASTRUCTURE_RETRIES,
@@ -23,6 +23,7 @@ from content_pipeline.components.site_at_work import (
 )
 from content_pipeline.core.states import Stage
 from content_pipeline.ledger import reports, routes
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.survey import SurveyReport, survey
 from content_pipeline.site_cms import cms_route
 
@@ -47,6 +48,11 @@ class SurveyConfig(dg.Config):
     """In seconds; a survey that is not full stops before its next look after this."""
 
 
+def survey_job_name(assets: SiteAssets) -> str:
+    """What the job that looks is called."""
+    return f"{assets.name}_survey"
+
+
 def build_survey_job(assets: SiteAssets) -> dg.JobDefinition:
     """The job that looks at the site, and shows what it found on the pages' checks."""
 
@@ -66,7 +72,7 @@ def build_survey_job(assets: SiteAssets) -> dg.JobDefinition:
         _end(context, report)
 
     @dg.job(
-        name=f"{assets.name}_survey",
+        name=survey_job_name(assets),
         description=(
             "Looks for pages that were changed on the site. Writes nothing but that twins, second "
             "pages with our mark, are taken away; the due work puts back what the policy wants."
@@ -112,6 +118,17 @@ def _end(context: dg.OpExecutionContext, report: SurveyReport) -> None:
         raise dg.Failure(description=str(report.failure.message), allow_retries=False)
 
 
+def run_once(instance: dg.DagsterInstance, ledger: Ledger, assets: SiteAssets) -> Tick:
+    """Whether the site can be looked at now. How far the looks have come is ``surveys``'s."""
+    if is_at_work(instance, job_name=survey_job_name(assets)):
+        return A_RUN_IS_AT_IT
+    with asking(ledger) as connection:
+        obstacle = routes.obstacle(connection, cms_route(assets.site))
+    if obstacle is not None:
+        return Tick(said=f"The CMS is not asked now: {obstacle.message}")
+    return Tick(asks_for_run=True)
+
+
 def build_site_changes_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefinition:
     """Starts ``job`` every ten minutes. Off until somebody switches it on, like the due work."""
 
@@ -126,14 +143,8 @@ def build_site_changes_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.S
         ),
     )
     def site_changes_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        at_work = dg.RunsFilter(job_name=job.name, statuses=UNFINISHED)
-        if context.instance.get_runs_count(at_work):
-            return dg.SkipReason("A run is at it.")
-        with opened_ledger() as ledger, ledger.begin() as connection:
-            obstacle = routes.obstacle(connection, cms_route(assets.site))
-        if obstacle is not None:
-            return dg.SkipReason(f"The CMS is not asked now: {obstacle.message}")
-        return dg.RunRequest()
+        with opened_ledger() as ledger:
+            return run_once(context.instance, ledger, assets).answer()
 
     return site_changes_sensor
 

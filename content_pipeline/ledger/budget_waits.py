@@ -29,15 +29,19 @@ def note(connection: Connection, page_job_id: str, usd: Decimal) -> None:
 # In the order of claiming, as far as the room goes, which those that are due already have first. A
 # job that another transaction holds is moving anyway. Should a page find less room than there was,
 # it waits again.
+_WAITS = f"state = '{PageJobState.FAILED_RETRYABLE}' AND failure_class = '{FailureClass.BUDGET}'"
 _WAKE = text(
     f"""
-    WITH waiting AS (
+    WITH line AS (
+        SELECT page_job_id FROM {SCHEMA}.page_jobs
+        WHERE site = :site AND {_WAITS}
+          AND (CAST(:topics AS text[]) IS NULL OR topic_key = ANY(CAST(:topics AS text[])))
+        ORDER BY priority DESC, next_attempt_at, page_job_id LIMIT :most
+    ), waiting AS (
         SELECT page_job_id, waits_for_usd, priority, next_attempt_at,
                next_attempt_at > clock_timestamp() AS still_waits
         FROM {SCHEMA}.page_jobs
-        WHERE site = :site AND state = '{PageJobState.FAILED_RETRYABLE}'
-          AND failure_class = '{FailureClass.BUDGET}'
-          AND (CAST(:topics AS text[]) IS NULL OR topic_key = ANY(CAST(:topics AS text[])))
+        WHERE page_job_id IN (SELECT page_job_id FROM line) AND {_WAITS}
           AND waits_for_usd <= :room_usd
         ORDER BY page_job_id FOR UPDATE SKIP LOCKED
     ), lined_up AS (
@@ -55,9 +59,14 @@ _WAKE = text(
 )
 
 
-def wake(connection: Connection, selection: Selection, caps: Caps) -> int:
-    """Make due what waits for a budget and ``caps`` have room for today; how many jobs that are."""
+def wake(
+    connection: Connection, selection: Selection, caps: Caps, *, most: int | None = None
+) -> int:
+    """Make due what waits for a budget and ``caps`` have room for today; how many jobs that are.
+
+    ``most``: look at no more than so many, the first in line; None: at all of them.
+    """
     room_usd = spend.room_usd(connection, selection.site, caps)
     topics = None if selection.topics is None else list(selection.topics)
-    values = {"site": selection.site, "topics": topics, "room_usd": room_usd}
+    values = {"site": selection.site, "topics": topics, "room_usd": room_usd, "most": most}
     return connection.execute(_WAKE, values).rowcount

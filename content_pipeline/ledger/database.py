@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, bindparam, create_engine, event, func, select, true
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, func, select, text, true
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -96,6 +96,17 @@ class Ledger:
     def dispose(self) -> None:
         """Close all pooled connections."""
         self.engine.dispose()
+
+
+def limit_statements(connection: Connection, seconds: float) -> None:
+    """End each further statement of this transaction that takes longer than ``seconds``.
+
+    It then raises OperationalError, and the transaction is rolled back.
+    """
+    connection.execute(_LIMIT, {"limit_ms": f"{1000 * seconds:.0f}"})
+
+
+_LIMIT = text("SELECT set_config('statement_timeout', :limit_ms, true)")
 
 
 def create_ledger_engine(url: str) -> Engine:

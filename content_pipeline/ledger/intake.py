@@ -314,7 +314,8 @@ def _point_topics(connection: Connection, values: Sequence[dict[str, Any]]) -> N
         changed = [name for name in values[0] if name not in ("site", "topic_key")]
         statement = statement.on_conflict_do_update(
             index_elements=[topics.c.site, topics.c.topic_key],
-            set_={name: statement.excluded[name] for name in changed} | {"updated_at": func.now()},
+            set_={name: statement.excluded[name] for name in (*changed, "noted")}
+            | {"updated_at": func.now()},
         )
     for batch in _batches(values):
         connection.execute(statement, batch)

@@ -37,8 +37,7 @@ _WAITS = (
 )
 
 # One on its way out may be public already, whenever it was sent: it counts until somebody knows.
-_OUTGOING = text(
-    f"""
+_ISSUED = f"""
     WITH clock AS (SELECT clock_timestamp() AS now), outgoing AS (
         SELECT p.first_public_at AS at FROM {SCHEMA}.pages p, clock
         WHERE p.site = :site AND p.first_public_at >= date_trunc('day', clock.now, 'UTC')
@@ -50,7 +49,10 @@ _OUTGOING = text(
     SELECT clock.now,
            (SELECT count(*) FROM outgoing) AS today,
            (SELECT count(*) FROM outgoing
-            WHERE at >= date_trunc('hour', clock.now, 'UTC')) AS this_hour,
+            WHERE at >= date_trunc('hour', clock.now, 'UTC')) AS this_hour"""  # noqa: S608 - our own
+_FREE = text(f"{_ISSUED} FROM clock")
+_OUTGOING = text(
+    f"""{_ISSUED},
            (SELECT count(*) FROM {SCHEMA}.page_jobs j
             WHERE j.site = :site AND {_WAITS} AND j.next_attempt_at > clock.now) AS waiting
     FROM clock
@@ -119,14 +121,22 @@ _WAKE = text(
 ).bindparams(bindparam("topics", type_=ARRAY(Text)))
 
 
-def wake(connection: Connection, selection: Selection, rate: PublishRate | None) -> int:
+def wake(
+    connection: Connection,
+    selection: Selection,
+    rate: PublishRate | None,
+    *,
+    most: int | None = None,
+) -> int:
     """Make due what waits and may be published now, e.g. because the rate was raised; how many.
 
-    Only ``turn_of`` decides: should a page find no room after all, it waits again.
+    Only ``turn_of`` decides: should a page find no room after all, it waits again. ``most``: wake
+    no more than so many, the first in line; None: as many as the rate allows.
     """
-    most = None  # no rate any more: the whole line
     if rate is not None:
-        most = free_now(rate, outgoing(connection, selection.site).issued)
+        row = connection.execute(_FREE, {"site": selection.site}).one()
+        free = free_now(rate, Issued(today=row.today, this_hour=row.this_hour))
+        most = free if most is None else min(most, free)
         if not most:
             return 0
     topics = None if selection.topics is None else list(selection.topics)

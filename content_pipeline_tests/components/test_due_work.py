@@ -6,13 +6,14 @@ The job at work is in ``test_mixed_run``.
 import dagster as dg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from content_pipeline.bootstrap import model_route
-from content_pipeline.components import due_work
+from content_pipeline.components import due_work, sensor_ticks
 from content_pipeline.config import DAY_BUDGET_VARIABLE
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import jobs, reports, routes
+from content_pipeline.ledger import jobs, leases, reports, routes
 from content_pipeline.sandbox.cms.client import CMSClient
 from content_pipeline_tests.components.conftest import (
     FOR_LONG,
@@ -52,33 +53,6 @@ def test_no_paid_work_starts_by_itself_before_somebody_switches_it_on(
 ) -> None:
     site = make_site(rows_of(1))
     assert sensor_of(site, "due_work_sensor").default_status is dg.DefaultSensorStatus.STOPPED
-    partitions = sensor_of(site, "partitions_sensor")
-    assert partitions.default_status is dg.DefaultSensorStatus.RUNNING
-    assert not partitions.has_jobs
-
-
-def test_pages_wanted_elsewhere_become_partitions_once(make_site: MakeSite) -> None:
-    site = make_site(rows_of(3))
-    assert told(tick(site, "partitions_sensor")) == "All 0 topics are partitions."
-    site.submit()
-    answer = tick(site, "partitions_sensor")
-    assert isinstance(answer, dg.SensorResult)
-    (request,) = answer.dynamic_partitions_requests or ()
-    assert list(request.partition_keys) == ["t01", "t02", "t03"]
-    site.instance.add_dynamic_partitions(f"{site.assets.name}_pages", request.partition_keys)
-    assert told(tick(site, "partitions_sensor")) == "All 3 topics are partitions."
-
-
-def test_many_new_pages_are_registered_tick_by_tick(
-    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(due_work, "PARTITIONS_PER_TICK", 2)
-    site = make_site(rows_of(3))
-    site.submit()
-    answer = tick(site, "partitions_sensor")
-    assert isinstance(answer, dg.SensorResult)
-    (request,) = answer.dynamic_partitions_requests or ()
-    assert list(request.partition_keys) == ["t01", "t02"]
 
 
 def test_a_run_is_asked_for_while_something_is_due_and_none_is_at_it(make_site: MakeSite) -> None:
@@ -101,6 +75,39 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     site.materialize(*Stage, pages="t01")
     said = told(tick(site, "due_work_sensor"))
     assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
+
+
+def test_many_pages_that_wait_are_not_all_counted(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = make_site(rows_of(4))
+    site.submit()
+    with site.ledger.begin() as connection:
+        for page in reports.page_reports(connection, site.assets.name):
+            jobs.postpone(connection, jobs.load(connection, page.page_job_id), wait_s=900)
+    assert told(tick(site, "due_work_sensor")).startswith("4 pages wait; the first is due in 900")
+    monkeypatch.setattr(leases, "COUNTED_TO", 4)
+    assert told(tick(site, "due_work_sensor")).startswith("4+ pages wait; the first is due in 900")
+
+
+def test_what_it_starts_is_said_on_it_announcements_too(make_site: MakeSite) -> None:
+    said = sensor_of(make_site(rows_of(1)), "due_work_sensor").description or ""
+    for word in ("retries", "workers that died", "announcements", "off until switched on"):
+        assert word in said
+
+
+def test_a_tick_that_the_ledger_does_not_answer_is_given_up(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sensor that waited for ever would hold up all others."""
+    monkeypatch.setattr(sensor_ticks, "STATEMENT_LIMIT_S", 0.05)
+    site = make_site(rows_of(1))
+    with site.ledger.begin() as migrating:
+        migrating.execute(text("LOCK TABLE content_pipeline.page_jobs"))
+        with pytest.raises(OperationalError, match="statement timeout"):
+            due_work.run_once(site.instance, site.ledger, site.assets)
+    answer = due_work.run_once(site.instance, site.ledger, site.assets)
+    assert answer.said == "Every page is done, failed or stopped."
 
 
 def test_pages_whose_time_has_come_among_many_that_wait_are_one_run_and_looking_sends_nothing(

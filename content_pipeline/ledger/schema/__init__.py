@@ -45,6 +45,7 @@ from content_pipeline.ledger.schema.vocabulary import (
     lease_tokens,
     metadata,
     seconds_from_now,
+    topic_notes,
 )
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "spend",
     "step_outputs",
     "surveys",
+    "topic_notes",
     "topics",
     "transitions",
 ]

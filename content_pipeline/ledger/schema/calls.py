@@ -71,6 +71,12 @@ effects = Table(
     ),
     Index("effects_page_id_idx", "page_id", "revision"),
     Index("effects_of_sites_idx", "site", "kind", postgresql_where=text("page_id IS NULL")),
+    Index(
+        "effects_to_tell_idx",
+        "site",
+        "kind",
+        postgresql_where=text("page_id IS NULL AND state IN ('in_progress', 'pending')"),
+    ),
 )
 
 attempts = Table(

@@ -29,9 +29,8 @@ from content_pipeline.ledger.schema.vocabulary import (
     created,
     metadata,
     one_of,
+    topic_notes,
 )
-
-UNCERTAIN = frozenset({PageJobState.GENERATION_UNCERTAIN, PageJobState.PUBLISH_UNCERTAIN})
 
 OUTCOMES = NEEDS_PERSON | {PageJobState.PUBLISHED}
 """What is counted by the day: pages that got out, and pages that failed."""
@@ -112,9 +111,11 @@ topics = Table(
     Column("current_job_id", Text),
     created(),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
+    Column("noted", BigInteger, nullable=False, server_default=topic_notes.next_value()),
     PrimaryKeyConstraint("site", "topic_key"),
     CheckConstraint(one_of("status", TopicStatus), name="status"),
     CheckConstraint("(status = 'rejected') = (message IS NOT NULL)", name="rejected_says_why"),
+    Index("topics_noted_idx", "site", "noted"),
 )
 
 rejected_rows = Table(
@@ -201,19 +202,32 @@ page_jobs = Table(
         "generation_version",
         postgresql_where=text("nonce <> ''"),
     ),
+    # When the first of a state is due, with or without a draft: one look into the index for each.
     Index(
-        "page_jobs_outgoing_idx",
+        "page_jobs_by_state_idx",
         "site",
         "state",
+        text("(revision IS NULL)"),
+        "next_attempt_at",
+        postgresql_where=text(one_of("state", WORKABLE)),
+    ),
+    # Two lines in which pages wait for something else than their time, in the order of claiming.
+    Index(
+        "page_jobs_budget_line_idx",
+        "site",
+        text("priority DESC"),
+        "next_attempt_at",
+        "page_job_id",
+        postgresql_where=text("state = 'failed_retryable' AND failure_class = 'budget'"),
+    ),
+    Index(
+        "page_jobs_turn_line_idx",
+        "site",
+        text("priority DESC"),
+        "next_attempt_at",
+        "page_job_id",
         postgresql_where=text(
-            one_of(
-                "state",
-                (
-                    PageJobState.READY_TO_PUBLISH,
-                    PageJobState.PUBLISHING,
-                    PageJobState.PUBLISH_UNCERTAIN,
-                ),
-            )
+            "state = 'ready_to_publish' AND failure_class IS NULL AND failure_message IS NOT NULL"
         ),
     ),
     Index(
@@ -221,13 +235,7 @@ page_jobs = Table(
         "page_id",
         postgresql_where=text(one_of("state", WORKABLE)),
     ),
-    # The health of a site of 1,000,000 pages is read from the few rows that these two hold.
-    Index(
-        "page_jobs_uncertain_idx",
-        "site",
-        "state",
-        postgresql_where=text(one_of("state", UNCERTAIN)),
-    ),
+    # The health of a site of 1,000,000 pages is read from the few rows that this holds.
     Index(
         "page_jobs_failed_idx",
         "site",

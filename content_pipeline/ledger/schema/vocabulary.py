@@ -42,6 +42,10 @@ lease_tokens = Sequence("lease_tokens", metadata=metadata, data_type=BigInteger)
 effect_numbers = Sequence("effect_numbers", metadata=metadata, data_type=BigInteger)
 """Tells successive announcements of one site apart."""
 
+topic_notes = Sequence("topic_notes", metadata=metadata, data_type=BigInteger)
+"""The order in which topics were taken in; drawn under the intake's lock, so that within a site a
+smaller number is always committed before a greater one is drawn."""
+
 
 class TopicStatus(StrEnum):
     """Whether a row of the table can become a page."""
