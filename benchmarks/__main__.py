@@ -16,6 +16,7 @@ from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.publishing import bench_publishing
 from benchmarks.rerun import bench_rerun
+from benchmarks.sensors import bench_sensors
 from benchmarks.waiting import bench_waiting
 from benchmarks.wordpress import bench_wordpress
 
@@ -27,6 +28,7 @@ NAMES = (
     "limit",
     "publishing",
     "rerun",
+    "sensors",
     "waiting",
     "wordpress",
 )
@@ -44,6 +46,9 @@ def main() -> None:
     parser.add_argument("--faulty-pages", type=int, default=50, help="of wordpress, per fault (50)")
     parser.add_argument("--drafts", type=int, default=1_000, help="of publishing (1000)")
     parser.add_argument("--published", type=int, default=10_000, help="pages of drift (10000)")
+    parser.add_argument(
+        "--ledger-pages", type=int, default=1_000_000, help="at most, of sensors (1000000)"
+    )
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -66,6 +71,7 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         "limit": lambda: bench_hidden_limit(console, hidden_limit=asked.limit),
         "publishing": lambda: bench_publishing(console, pages=asked.drafts),
         "rerun": lambda: bench_rerun(console, pages=asked.pages),
+        "sensors": lambda: bench_sensors(console, most=asked.ledger_pages),
         "waiting": lambda: bench_waiting(console),
         "wordpress": lambda: bench_wordpress(console, pages=asked.faulty_pages),
     }

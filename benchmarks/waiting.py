@@ -76,7 +76,7 @@ class AtWork:
 def bench_waiting(console: Console) -> None:
     """Measure and print."""
     before = load()
-    with temporary_project(pages=EXAMPLE_ROWS) as project, _as_dagster(project) as instance:
+    with temporary_project(pages=EXAMPLE_ROWS) as project, as_dagster(project) as instance:
         ledger = open_ledger(project)
         try:
             site = site_of_example(project)
@@ -101,7 +101,7 @@ def bench_waiting(console: Console) -> None:
 
 
 @contextmanager
-def _as_dagster(project: Project) -> Iterator[dg.DagsterInstance]:
+def as_dagster(project: Project) -> Iterator[dg.DagsterInstance]:
     """What a process of Dagster is started with: the instance file, and the variables naming it."""
     shutil.copy(REPOSITORY / INSTANCE_FILE, project.root)
     names = {HOME_VARIABLE: str(project.root), DAGSTER_HOME: str(project.root)}
@@ -117,7 +117,7 @@ def _as_dagster(project: Project) -> Iterator[dg.DagsterInstance]:
 
 def _let_all_wait(runtime: SiteRuntime, site: Site) -> list[str]:
     """Want 10,000 pages and set each back as a used-up cap does; the ids of their page jobs."""
-    submit(runtime, _many(list(topic_rows(site))), requested_by=runtime.worker)
+    submit(runtime, many(list(topic_rows(site)), WAITING), requested_by=runtime.worker)
     selection = Selection(site=runtime.site.site)
     waiting: list[str] = []
     while claims := _claim(runtime, selection):
@@ -129,9 +129,9 @@ def _let_all_wait(runtime: SiteRuntime, site: Site) -> list[str]:
     return waiting
 
 
-def _many(rows: list[dict[str, str]]) -> Iterable[dict[str, str]]:
-    """The example's rows again and again, each time as other topics."""
-    for number in range(WAITING):
+def many(rows: list[dict[str, str]], count: int) -> Iterable[dict[str, str]]:
+    """``count`` rows: the example's again and again, each time as other topics."""
+    for number in range(count):
         row, turn = rows[number % len(rows)], number // len(rows)
         yield row | {"iso": f"{row['iso']}{turn}", "name": f"{row['name']} {turn}"}
 

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from decimal import Decimal
 
-import pytest
-
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, cost_history, failure_history, jobs
@@ -12,7 +10,6 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.failure_history import REPAIRED, Retries
 from content_pipeline.ledger.schema import AttemptKind
 from content_pipeline_tests.ledger.paying import Call, age, make
-from content_pipeline_tests.ledger.plans import plan_of
 from content_pipeline_tests.ledger.wanting import job_in, let_go, move_once, wanted
 from content_pipeline_tests.operations.small_site import rows_of
 
@@ -178,33 +175,3 @@ def test_publishing_is_counted_beside_generation(ledger: Ledger, site_name: str)
     (found,) = retried(ledger, site_name)
     assert (found.kind, found.failure_class, found.number) == (PUBLISH, FailureClass.THROTTLED, 2)
     assert (found.tries, found.succeeded, found.usd) == (1, 1, 0)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        failure_history._FAILED_BY_DAY,
-        failure_history._FAILED_LATELY,
-        failure_history._RETRIES,
-        cost_history._PUBLISHED,
-        cost_history._CALLS_PER_PAGE,
-    ],
-    ids=["by day", "lately", "retries", "published", "calls"],
-)
-def test_a_past_is_found_by_indexes_and_no_table_is_read_whole(
-    statement: object, ledger: Ledger, site_name: str
-) -> None:
-    with ledger.begin() as connection:
-        seen = cost_history.window(connection, 10)
-        plan = plan_of(
-            connection,
-            statement,
-            site=site_name,
-            begins_at=seen.begins_at,
-            first_day=seen.first_day,
-            days=8,
-            repaired=REPAIRED,
-        )
-    # Which of several indexes depends on what other tests have left in the tables.
-    assert "Index" in plan, plan
-    assert "Seq Scan" not in plan, plan

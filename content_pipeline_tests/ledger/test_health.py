@@ -13,7 +13,6 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.health import PossibleDoubleSpend, Queue, UncertainPages
 from content_pipeline.ledger.schema import AttemptKind, page_jobs, seconds_from_now
 from content_pipeline_tests.ledger.paying import Call, make
-from content_pipeline_tests.ledger.plans import plan_of
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -233,25 +232,3 @@ def test_changes_on_the_site_stand_by_kind(ledger: Ledger, site_name: str) -> No
         (SiteChange.MISSING, 2),
         (SiteChange.TRASHED, 1),
     ]
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        health._COUNT,
-        health._OLDEST,
-        health._UNCERTAIN,
-        health._DOUBLE_SPEND,
-        health._FAILED_NOW,
-        health._CONFLICTS,
-    ],
-    ids=["count", "oldest", "uncertain", "double spend", "failed", "conflicts"],
-)
-def test_each_question_is_answered_from_indexes_and_no_table_is_read_whole(
-    statement: object, ledger: Ledger, site_name: str
-) -> None:
-    with ledger.begin() as connection:
-        plan = plan_of(connection, statement, site=site_name, most=5)
-    # Which of several indexes depends on what other tests have left in the tables.
-    assert "Index" in plan, plan
-    assert "Seq Scan" not in plan, plan
