@@ -95,6 +95,8 @@ def _shows(record: dg.EventLogRecord | None, page: PageReport) -> bool:
 def _materialize(
     log: EventLog, connection: Connection, assets: SiteAssets, stage: Stage, page: PageReport
 ) -> bool:
+    # A key that is no partition yet would be left out of the asset's status for good.
+    log.instance.add_dynamic_partitions(assets.partitions_name, [page.topic_key])
     seen = PageInRun(page=page, worker=None, reused=False)
     log.log(materialization(connection, assets, stage, seen))
     return True

@@ -44,7 +44,7 @@ class RepairCursor:
     position: Position = THE_BEGIN
     """Pages that changed before this agree."""
     read_again: tuple[str, ...] = ()
-    """Ended runs for whose sake ``position`` was set back already: nothing of them is left to tell."""
+    """Ended runs for whose sake ``position`` was set back already: nothing more is owed to them."""
 
     def __str__(self) -> str:
         return json.dumps({"position": str(self.position), "read_again": self.read_again})

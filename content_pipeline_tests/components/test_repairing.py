@@ -2,25 +2,28 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 import pytest
 from sqlalchemy import text
 
 from content_pipeline.bootstrap import open_site
+from content_pipeline.components import repairing, run_repair
+from content_pipeline.components.dagster_private import newest_evaluation
 from content_pipeline.components.repairing import Repair, RepairCursor, run_once
 from content_pipeline.components.sign_of_life import showing_life
+from content_pipeline.components.site_assets import CHECKS
 from content_pipeline.components.site_at_work import site_at_work
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.lane import advance
-from content_pipeline.sandbox.faults import FaultKind
 from content_pipeline_tests.components.conftest import (
     INVALID,
     MakeSite,
     TownSite,
-    fault,
     rows_of,
+    write_table,
 )
 from content_pipeline_tests.components.test_due_work import sensor_of, tick, told
 
@@ -60,9 +63,6 @@ def pass_time(site: TownSite, seconds: float) -> None:
 
 
 def story(site: TownSite, stage: Stage, page: str) -> dg.AssetCheckEvaluation:
-    from content_pipeline.components.dagster_private import newest_evaluation
-    from content_pipeline.components.site_assets import CHECKS
-
     check = dg.AssetCheckKey(site.assets.key(stage), CHECKS[stage])
     found = newest_evaluation(site.instance, check, page)
     assert found is not None
@@ -81,11 +81,21 @@ def status_of(site: TownSite, run_id: str) -> dg.DagsterRunStatus:
     return run.status
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Settings of a site whose silent runs are suspected after a second.
+
+    The tests' database is up for a few seconds only, and longer silence is held against nobody.
+    """
+    monkeypatch.setattr(run_repair, "LEAST_SILENCE_S", 1)
+    return {"patience_s": 0, "lease_s": 0.5}
+
+
 class _Died(BaseException):
     """What a process that is gone would have left: no handler, no event."""
 
 
-def die_at_work(site: TownSite, run_id: str, *, after: int, at: str = "page_settled") -> None:
+def die_at_work(site: TownSite, run_id: str, *, after: int, at: str = "page_proved") -> None:
     """Let the worker of a run be gone once ``after`` pages passed a checkpoint."""
     seen: list[str] = []
 
@@ -94,7 +104,7 @@ def die_at_work(site: TownSite, run_id: str, *, after: int, at: str = "page_sett
         if seen.count(at) >= after:
             raise _Died
 
-    with site_at_work(site.site, run_id) as runtime, pytest.raises(_Died):
+    with pytest.raises(_Died), site_at_work(site.site, run_id) as runtime:
         mortal = replace(runtime, on_checkpoint=die)
         list(advance(mortal, Selection(site=site.assets.name)))
         raise _Died
@@ -127,33 +137,24 @@ def test_pages_made_elsewhere_are_shown_once(make_site: MakeSite) -> None:
 
 
 def test_what_a_run_told_itself_is_not_told_again(make_site: MakeSite) -> None:
-    site = make_site(rows_of(2, t02=INVALID), article={**RULES})
+    site = make_site(rows_of(2, t02=INVALID))
     site.materialize_topics()
     site.materialize(*Stage, pages=("t01", "t02"))
     done = repair(site)
     assert (done.looked_at, done.materialized, done.stories) == (2, 0, 0)
 
 
-RULES = {
-    "prompt": "prompt.md",
-    "facts": {"name": "Name", "known_for": "Known for", "population": "Population"},
-    "must_state": ["name", "population"],
-    "rules": {"min_words": 20},
-}
-
-
 def test_the_reason_of_a_page_that_failed_elsewhere_is_told(make_site: MakeSite) -> None:
-    site = make_site(rows_of(2))
-    site.set_faults(fault(FaultKind.REFUSAL, "Brigg"))
+    site = make_site(rows_of(2, t01=INVALID))
     work_elsewhere(site)
     failed = [page for page in ("t01", "t02") if site.report(page).needs_person]
     assert failed == ["t01"]
     done = repair(site)
-    assert (done.materialized, done.stories) == (3, 2)
+    assert (done.materialized, done.stories) == (4, 2)
     evaluation = story(site, Stage.ARTIFACT, "t01")
     assert not evaluation.passed
     assert evaluation.severity is dg.AssetCheckSeverity.ERROR
-    assert (evaluation.description or "").startswith("refused")
+    assert (evaluation.description or "").startswith("invalid_page")
     assert repair(site).stories == 0
 
 
@@ -167,13 +168,11 @@ def test_a_newer_revision_than_the_one_shown_counts_as_missing(make_site: MakeSi
     work_elsewhere(changed)
     assert changed.report("t01").revision == 2
     done = repair(changed, before.cursor)
-    assert (done.looked_at, done.materialized) == (1, 3)
+    assert (done.looked_at, done.materialized) == (2, 3), "the superseded page job moved as well"
     assert changed.event(Stage.ARTIFACT, "t01").metadata["revision"].value == 2
 
 
 def replace_row(site: TownSite, **values: str) -> TownSite:
-    from content_pipeline_tests.components.conftest import write_table
-
     assert site.site.table is not None
     write_table(site.site.table, [rows_of(1)[0] | values])
     return site
@@ -191,7 +190,7 @@ def test_a_paid_draft_alone_is_shown_as_such(make_site: MakeSite) -> None:
 def test_a_look_ends_with_its_budget_and_the_next_goes_on(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("content_pipeline.components.repairing.PAGES_AT_ONCE", 2)
+    monkeypatch.setattr(repairing, "PAGES_AT_ONCE", 2)
     site = make_site(rows_of(5))
     work_elsewhere(site)
     cursor, looks = RepairCursor(), []
@@ -245,8 +244,8 @@ def test_the_sensor_is_on_and_keeps_its_place(make_site: MakeSite) -> None:
         assert json.loads(context.cursor or "")["read_again"] == []
 
 
-def test_a_run_at_work_is_never_given_up(make_site: MakeSite) -> None:
-    site = make_site(rows_of(1))
+def test_a_run_at_work_is_never_given_up(make_site: MakeSite, impatient: dict[str, Any]) -> None:
+    site = make_site(rows_of(1), lane=impatient)
     run_id = begun_run(site, dg.DagsterRunStatus.STARTED)
     runtime = open_site(site.site, site.project, site.ledger, purpose="dagster", run_id=run_id)
     for _ in range(4):
@@ -270,9 +269,12 @@ def test_a_run_at_work_is_never_given_up(make_site: MakeSite) -> None:
     ],
 )
 def test_a_run_without_a_worker_is_ended_and_its_pages_are_shown(
-    shown: dg.DagsterRunStatus, ends: dg.DagsterRunStatus, make_site: MakeSite
+    shown: dg.DagsterRunStatus,
+    ends: dg.DagsterRunStatus,
+    make_site: MakeSite,
+    impatient: dict[str, Any],
 ) -> None:
-    site = make_site(rows_of(2))
+    site = make_site(rows_of(2), lane=impatient)
     site.submit()
     run_id = begun_run(site, shown)
     die_at_work(site, run_id, after=1)
@@ -294,8 +296,10 @@ def test_a_run_without_a_worker_is_ended_and_its_pages_are_shown(
     assert (fourth.given_up, fourth.looked_at) == ((), 0)
 
 
-def test_a_worker_that_was_given_up_begins_no_page(make_site: MakeSite) -> None:
-    site = make_site(rows_of(3))
+def test_a_worker_that_was_given_up_begins_no_page(
+    make_site: MakeSite, impatient: dict[str, Any]
+) -> None:
+    site = make_site(rows_of(3), lane=impatient)
     site.submit()
     run_id = begun_run(site, dg.DagsterRunStatus.STARTED)
     with site_at_work(site.site, run_id) as runtime:

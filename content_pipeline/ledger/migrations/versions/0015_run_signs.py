@@ -38,6 +38,7 @@ def upgrade() -> None:
         sa.Column("told_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint("told_at IS NULL OR given_up_at IS NOT NULL", name="told_is_over"),
         schema=SCHEMA,
+        comment="One row per Dagster run at work; it is gone once the run ended in order",
     )
     op.create_index(
         "page_jobs_changed_idx",
