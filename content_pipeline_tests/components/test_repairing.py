@@ -1,6 +1,7 @@
 """Dagster's picture is made to agree with the ledger, whoever died or worked elsewhere."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +35,8 @@ ALL = frozenset(Stage)
 def work_elsewhere(site: TownSite, stages: frozenset[Stage] = ALL) -> None:
     """Make the site's pages as another machine or the command line does, without Dagster."""
     site.submit()
-    runtime = open_site(site.site, site.project, site.ledger, purpose="cli")
-    list(advance(runtime, Selection(site=site.assets.name, stages=stages)))
+    with closing(open_site(site.site, site.project, site.ledger, purpose="cli")) as runtime:
+        list(advance(runtime, Selection(site=site.assets.name, stages=stages)))
 
 
 def repair(site: TownSite, cursor: RepairCursor | None = None, budget_s: float = 60) -> Repair:
@@ -247,10 +248,9 @@ def test_the_sensor_is_on_and_keeps_its_place(make_site: MakeSite) -> None:
 def test_a_run_at_work_is_never_given_up(make_site: MakeSite, impatient: dict[str, Any]) -> None:
     site = make_site(rows_of(1), lane=impatient)
     run_id = begun_run(site, dg.DagsterRunStatus.STARTED)
-    runtime = open_site(site.site, site.project, site.ledger, purpose="dagster", run_id=run_id)
-    for _ in range(4):
-        with showing_life(runtime, run_id):
-            # However long it was silent: each sign comes before the look that would end it.
+    with site_at_work(site.site, run_id) as runtime:
+        for _ in range(4):
+            # However long it was silent: its sign comes before the look that would end it.
             pass_time(site, 1_000)
             assert repair(site).given_up == ()
             pass_time(site, 20)
@@ -290,8 +290,9 @@ def test_a_run_without_a_worker_is_ended_and_its_pages_are_shown(
     assert third.given_up == (run_id,)
     assert status_of(site, run_id) is ends
     assert third.materialized > 0, "its pages are read again from its begin on"
-    said = "\n".join(str(entry.user_message) for entry in site.instance.all_logs(run_id))
-    assert "Nothing was heard of this run's worker" in said
+    kept = [entry.dagster_event for entry in site.instance.all_logs(run_id)]
+    said = [event.message or "" for event in kept if event]
+    assert any(each.startswith("Nothing was heard of this run's worker") for each in said)
     fourth = repair(site, third.cursor)
     assert (fourth.given_up, fourth.looked_at) == ((), 0)
 
@@ -316,8 +317,7 @@ def test_a_worker_that_was_given_up_begins_no_page(
 def test_an_orphan_of_a_run_that_dagster_ended_is_told_to_stop(make_site: MakeSite) -> None:
     site = make_site(rows_of(1))
     run_id = begun_run(site, dg.DagsterRunStatus.STARTED)
-    runtime = open_site(site.site, site.project, site.ledger, purpose="dagster", run_id=run_id)
-    with showing_life(runtime, run_id):
+    with site_at_work(site.site, run_id) as runtime:
         run = site.instance.get_run_by_id(run_id)
         assert run is not None
         site.instance.report_run_failed(run)  # forced termination, or its time limit
