@@ -14,6 +14,7 @@ from content_pipeline.components.due_work import build_due_job, build_due_sensor
 from content_pipeline.components.lane_assets import build_lane
 from content_pipeline.components.partitions_sensor import build_partitions_sensor
 from content_pipeline.components.reconciling import build_reconcile_job, build_reconcile_sensor
+from content_pipeline.components.repairing import build_repair_sensor
 from content_pipeline.components.report_assets import (
     build_reports,
     build_reports_schedule,
@@ -91,6 +92,7 @@ def site_definitions(site: Site) -> dg.Definitions:
                 build_due_sensor(assets, due_job),
                 build_partitions_sensor(assets),
                 build_reconcile_sensor(assets, reconcile_job),
+                build_repair_sensor(assets),
                 build_site_changes_sensor(assets, survey_job),
             ],
             schedules=[

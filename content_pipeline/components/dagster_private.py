@@ -19,6 +19,7 @@ from dagster._core.definitions.data_version import (
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as AssetJob,
 )
+from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.tags import (
@@ -41,8 +42,11 @@ __all__ = [
     "DagsterPostgresStorage",
     "LocalArtifactStorage",
     "LocalComputeLogManager",
+    "checked_materialization",
     "checked_materializations",
     "log_check",
+    "newest_evaluation",
+    "newest_materializations",
     "pool_connections",
     "version_tags",
 ]
@@ -109,20 +113,42 @@ def checked_materializations(
     An evaluation that names none counts as older than the materialization, and the UI then shows
     the page's check as missing.
     """
+    newest = newest_materializations(instance, asset, partitions)
+    return {key: checked_materialization(record) for key, record in newest.items()}
+
+
+def checked_materialization(record: dg.EventLogRecord) -> CheckedMaterialization:
+    """The materialization of ``record`` as the evaluation of a check names it."""
+    return CheckedMaterialization(
+        storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp
+    )
+
+
+def newest_materializations(
+    instance: dg.DagsterInstance, asset: dg.AssetKey, partitions: Sequence[str]
+) -> dict[str, dg.EventLogRecord]:
+    """Partition → the record of its newest materialization."""
     if not partitions:
         return {}
     wanted = dg.AssetRecordsFilter(asset_key=asset, asset_partitions=partitions)
     # Twice as many as partitions: another run may have logged some of them at the same time.
     found = instance.fetch_materializations(wanted, limit=2 * len(partitions))
-    newest: dict[str, CheckedMaterialization] = {}
+    newest: dict[str, dg.EventLogRecord] = {}
     for record in found.records:  # newest first
         if record.partition_key is not None:
-            newest.setdefault(
-                record.partition_key,
-                CheckedMaterialization(
-                    storage_id=record.storage_id,
-                    run_id=record.run_id,
-                    timestamp=record.timestamp,
-                ),
-            )
+            newest.setdefault(record.partition_key, record)
     return newest
+
+
+def newest_evaluation(
+    instance: dg.DagsterInstance, check: dg.AssetCheckKey, partition: str
+) -> dg.AssetCheckEvaluation | None:
+    """What the check of a partition says; None when nothing, or when a newer run owes it.
+
+    The public ways to read checks know no partition.
+    """
+    records = instance.event_log_storage.get_asset_check_execution_history(
+        check, limit=1, partition_filter=PartitionKeyFilter(key=partition)
+    )
+    found = records[0].evaluation if records else None
+    return found if isinstance(found, dg.AssetCheckEvaluation) else None

@@ -1,12 +1,13 @@
 """From pages of the ledger to Dagster's events: materializations and check evaluations.
 
-What belongs here: building and logging events of a run. They go out one by one as pages come to
-rest, so a run that dies leaves what it did on record.
+What belongs here: building events and logging them, with a run or without one. They go out one by
+one as pages come to rest, so a run that dies leaves what it did on record.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -33,20 +34,49 @@ from content_pipeline.components.standing import Standing, reached_by, standing
 from content_pipeline.core.failures import EXPLANATIONS
 from content_pipeline.core.states import NEXT, PageJobState, Stage
 from content_pipeline.ledger import drafts, jobs, reports
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.reports import PageReport
-from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_cms import published_folder
+from content_pipeline.site_files import Site
 
 RunContext = dg.OpExecutionContext | dg.AssetExecutionContext
+PageEvent = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventLog:
+    """Where events go: to a run, or into the instance for pages that no run told of."""
+
+    instance: dg.DagsterInstance
+    log: Callable[[PageEvent], None]
+
+    @classmethod
+    def of_run(cls, context: RunContext) -> Self:
+        """The events of the run that ``context`` is about."""
+
+        def log(event: PageEvent) -> None:
+            if isinstance(event, dg.AssetCheckEvaluation):
+                log_check(context, event)
+            else:
+                context.log_event(event)
+
+        return cls(instance=context.instance, log=log)
+
+    @classmethod
+    def without_run(cls, instance: dg.DagsterInstance) -> Self:
+        """Events that belong to no run."""
+        return cls(instance=instance, log=instance.report_runless_asset_event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageEvents:
     """The events of one run's pages; a page's asset is materialized at most once in it."""
 
-    context: RunContext
+    log: EventLog
     assets: SiteAssets
-    runtime: SiteRuntime
+    ledger: Ledger
+    worker: str
+    """The run's name in the ledger."""
     stages: frozenset[Stage]
     """The assets that the run is about."""
     logged: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
@@ -60,15 +90,15 @@ class PageEvents:
 
     def page_came_to_rest(self, topic_key: str) -> None:
         """Materialize what is done of a page that this run worked on."""
-        with self.runtime.ledger.begin() as connection:
+        with self.ledger.begin() as connection:
             (page,) = reports.page_reports(connection, self.assets.name, [topic_key])
             history = reports.history(connection, page.page_job_id)
-            self._materialize(connection, page, made=reached_by(self.runtime.worker, history))
+            self._materialize(connection, page, made=reached_by(self.worker, history))
 
     def pages_found_done(self, pages: Iterable[PageReport]) -> None:
         """Materialize what is done of ``pages`` and was not logged: this run did nothing for it."""
         for page in pages:
-            with self.runtime.ledger.begin() as connection:
+            with self.ledger.begin() as connection:
                 self._materialize(connection, page, made=frozenset())
 
     def _materialize(
@@ -80,38 +110,51 @@ class PageEvents:
             self.logged[stage].add(page.topic_key)
             if stage in made:
                 self.made[stage].add(page.topic_key)
-            seen = PageInRun(page=page, worker=self.runtime.worker, reused=stage not in made)
-            self.context.log_event(
-                dg.AssetMaterialization(
-                    asset_key=self.assets.key(stage),
-                    partition=page.topic_key,
-                    description=_summary(seen, stage),
-                    metadata=self._metadata(connection, stage, seen),
-                    tags=version_tags(
-                        page.generation_version, self.assets.parents_of(stage, page.revision)
-                    ),
-                )
-            )
+            seen = PageInRun(page=page, worker=self.worker, reused=stage not in made)
+            self.log.log(materialization(connection, self.assets, stage, seen))
 
-    def _metadata(self, connection: Connection, stage: Stage, seen: PageInRun) -> Metadata:
-        if stage is Stage.ARTIFACT:
-            return artifact_metadata(seen, self._file_of(seen.page))
-        shows_text = self.assets.site.settings.article.preview
-        if stage is Stage.DRAFT and not shows_text:
-            return draft_metadata(seen)
-        article = drafts.load(connection, jobs.load(connection, seen.page.page_job_id))
-        known = draft_metadata(seen) if stage is Stage.DRAFT else page_metadata(seen, article)
-        return known | preview_metadata(article) if shows_text else known
 
-    def _file_of(self, page: PageReport) -> Path | None:
-        folder = published_folder(self.assets.site, this_project())
-        if folder is None or page.path is None:
-            return None
-        return folder / page_file(page.path)
+def materialization(
+    connection: Connection, assets: SiteAssets, stage: Stage, seen: PageInRun
+) -> dg.AssetMaterialization:
+    """The event of a page that is done on the asset of ``stage``."""
+    page = seen.page
+    return dg.AssetMaterialization(
+        asset_key=assets.key(stage),
+        partition=page.topic_key,
+        description=_summary(seen, stage),
+        metadata=_metadata(connection, assets.site, stage, seen),
+        tags=version_tags(page.generation_version, assets.parents_of(stage, page.revision)),
+    )
+
+
+def _metadata(connection: Connection, site: Site, stage: Stage, seen: PageInRun) -> Metadata:
+    if stage is Stage.ARTIFACT:
+        return artifact_metadata(seen, _file_of(site, seen.page))
+    shows_text = site.settings.article.preview
+    if stage is Stage.DRAFT and not shows_text:
+        return draft_metadata(seen)
+    article = drafts.load(connection, jobs.load(connection, seen.page.page_job_id))
+    known = draft_metadata(seen) if stage is Stage.DRAFT else page_metadata(seen, article)
+    return known | preview_metadata(article) if shows_text else known
+
+
+def _file_of(site: Site, page: PageReport) -> Path | None:
+    folder = published_folder(site, this_project())
+    if folder is None or page.path is None:
+        return None
+    return folder / page_file(page.path)
 
 
 def evaluate_checks(
     context: RunContext, assets: SiteAssets, stages: frozenset[Stage], pages: Sequence[PageReport]
+) -> None:
+    """Tell in a run the story of its pages; see ``tell_stories``."""
+    tell_stories(EventLog.of_run(context), assets, stages, pages)
+
+
+def tell_stories(
+    log: EventLog, assets: SiteAssets, stages: frozenset[Stage], pages: Sequence[PageReport]
 ) -> None:
     """Tell the story of every page, green or not, in the check of each asset of ``stages``.
 
@@ -120,13 +163,13 @@ def evaluate_checks(
     """
     keys = [page.topic_key for page in pages]
     for stage in _in_order(stages):
-        materialized = checked_materializations(context.instance, assets.key(stage), keys)
+        materialized = checked_materializations(log.instance, assets.key(stage), keys)
         for page in pages:
             stands = standing(page, stage)
             checked = materialized.get(page.topic_key)
-            log_check(context, _evaluation(assets, stage, page, stands, checked))
+            log.log(evaluation(assets, stage, page, checked))
             if stands is Standing.FAILED or _is_news(page, stage):
-                context.log_event(_observation(assets, stage, page, stands))
+                log.log(_observation(assets, stage, page, stands))
 
 
 def _in_order(stages: frozenset[Stage]) -> list[Stage]:
@@ -141,18 +184,21 @@ _DONE: dict[Stage, str] = {
 
 
 def _summary(seen: PageInRun, stage: Stage) -> str:
+    if seen.worker is None:
+        return f"{seen.page.name}: {_DONE[stage]}, as the ledger says; no run lived to tell it"
     if seen.reused:
         return f"{seen.page.name}: {_DONE[stage]} before; nothing was done again"
     return f"{seen.page.name}: {_DONE[stage]}"
 
 
-def _evaluation(
+def evaluation(
     assets: SiteAssets,
     stage: Stage,
     page: PageReport,
-    stands: Standing,
     checked: CheckedMaterialization | None,
 ) -> dg.AssetCheckEvaluation:
+    """The page's story on the check of ``stage``, about the materialization ``checked``."""
+    stands = standing(page, stage)
     needs_person = stands is Standing.FAILED
     return dg.AssetCheckEvaluation(
         asset_key=assets.key(stage),

@@ -27,14 +27,16 @@ class PageInRun:
     """One page as a run leaves it."""
 
     page: PageReport
-    worker: str
-    """The run's name in the ledger."""
+    worker: str | None
+    """The run's name in the ledger; None when the page is told of without a run."""
     reused: bool
     """The run found the asset done and did nothing for it."""
 
     @property
     def run_usd(self) -> Decimal:
-        """What this run's own calls for the page cost."""
+        """What this run's own calls for the page cost; without a run, all calls."""
+        if self.worker is None:
+            return self.page.usd
         own = (item.usd for item in self.page.attempts if item.worker == self.worker)
         return sum(own, Decimal(0))
 

@@ -17,7 +17,12 @@ from content_pipeline.components.dagster_private import (
     version_tags,
 )
 from content_pipeline.components.interruption import Interruption
-from content_pipeline.components.page_events import PageEvents, RunContext, evaluate_checks
+from content_pipeline.components.page_events import (
+    EventLog,
+    PageEvents,
+    RunContext,
+    evaluate_checks,
+)
 from content_pipeline.components.run_summary import RunSummary
 from content_pipeline.components.site_assets import ANNOUNCEMENT_VERSION, SiteAssets
 from content_pipeline.core.states import Stage
@@ -41,7 +46,13 @@ def work_on(
     ``at_most``: begin no new page once so many came to rest. Without topics in ``selection`` the
     summary is about the pages that came to rest, else about those topics.
     """
-    events = PageEvents(context=context, assets=assets, runtime=runtime, stages=selection.stages)
+    events = PageEvents(
+        log=EventLog.of_run(context),
+        assets=assets,
+        ledger=runtime.ledger,
+        worker=runtime.worker,
+        stages=selection.stages,
+    )
     rested: dict[str, None] = {}
     with _within_run_limit(context, assets, interruption):
         for settled in advance(runtime, selection, stop=interruption.stop):

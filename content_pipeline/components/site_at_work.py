@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.components.project import this_project
+from content_pipeline.components.sign_of_life import showing_life
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime
@@ -51,7 +52,7 @@ def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """
     with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _final_but_for(), closing(runtime):
+        with _final_but_for(), closing(runtime), showing_life(runtime, run_id):
             yield runtime
 
 

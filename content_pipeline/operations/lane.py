@@ -128,12 +128,13 @@ def _work(
     patient_until = time.monotonic() + runtime.site.lane.patience_s
     last_move: dict[str, int] = {}
     while True:
-        if not stop.is_set() and len(at_work) < threads:
+        ends = stop.is_set() or runtime.given_up.is_set()
+        if not ends and len(at_work) < threads:
             for claim in _claim(runtime, selection, threads - len(at_work)):
                 held.add(claim.lease)
                 at_work[pool.submit(_walk, runtime, selection, claim, held)] = claim
         if not at_work:
-            if stop.is_set() or not _wait_for_due(runtime, selection, patient_until):
+            if ends or not _wait_for_due(runtime, selection, patient_until):
                 return
             continue
         done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)

@@ -1,5 +1,6 @@
 """What an operation works with: one site, its ledger and its adapters, as one value."""
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -129,6 +130,8 @@ class SiteRuntime:
     """Of the site's accepted pages, for comparing drafts with them."""
     day_usd: Decimal | None = None
     """What all sites of the ledger together may spend per UTC day; None: no such cap."""
+    given_up: threading.Event = field(default_factory=threading.Event, repr=False)
+    """Set: the run was given up for dead and others have its pages; begin none any more."""
     on_checkpoint: Callable[[str], None] = _ignore
     """Called after each durable checkpoint with its name; tests end the process there."""
 

@@ -108,6 +108,7 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_schedules() -> None:
             "towns_due_work_sensor",
             "towns_partitions_sensor",
             "towns_reconcile_sensor",
+            "towns_repair_sensor",
             "towns_site_changes_sensor",
         }
         assert [schedule.name for schedule in found.schedules or ()] == [

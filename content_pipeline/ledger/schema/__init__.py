@@ -11,6 +11,7 @@ from content_pipeline.ledger.schema.calls import (
     effects,
     leases,
     routes,
+    run_signs,
 )
 from content_pipeline.ledger.schema.money import budgets, spend
 from content_pipeline.ledger.schema.pages import (
@@ -76,6 +77,7 @@ __all__ = [
     "rejected_rows",
     "rollbacks",
     "routes",
+    "run_signs",
     "seconds_from_now",
     "site_events",
     "site_hooks",

@@ -200,3 +200,18 @@ call_limits = Table(
     CheckConstraint("cardinality(calls) = cardinality(rejections)", name="counts"),
     comment="One row per account at a provider: how many calls may be out at once",
 )
+
+run_signs = Table(
+    "run_signs",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("worker", Text, nullable=False),
+    Column("began_at", Time, nullable=False, server_default=func.clock_timestamp()),
+    Column("seen_at", Time, nullable=False, server_default=func.clock_timestamp()),
+    Column("suspected_at", Time),
+    Column("given_up_at", Time),
+    Column("told_at", Time),
+    CheckConstraint("told_at IS NULL OR given_up_at IS NOT NULL", name="told_is_over"),
+    comment="One row per Dagster run at work; it is gone once the run ended in order",
+)

@@ -196,6 +196,15 @@ page_jobs = Table(
         postgresql_where=text("state = 'published'"),
     ),
     Index("page_jobs_topic_idx", "site", "topic_key"),
+    # What changed since it was last read. Jobs that only wait for their begin are most of a new
+    # site, and nothing is shown of them.
+    Index(
+        "page_jobs_changed_idx",
+        "site",
+        "updated_at",
+        "page_job_id",
+        postgresql_where=text("state <> 'queued'"),
+    ),
     Index(
         "page_jobs_regenerated_idx",
         "site",
