@@ -7,8 +7,8 @@ silent are given up, and pages that changed outside a run are shown.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
