@@ -153,7 +153,8 @@ def build_partitions_sensor(assets: SiteAssets) -> dg.SensorDefinition:
         new = unregistered(context.instance, assets, keys)
         if not new:
             return dg.SkipReason(f"All {len(keys)} topics are partitions.")
-        request = assets.pages.build_add_request(new[:PARTITIONS_PER_TICK])
+        pages = dg.DynamicPartitionsDefinition(name=assets.partitions_name)
+        request = pages.build_add_request(new[:PARTITIONS_PER_TICK])
         return dg.SensorResult(dynamic_partitions_requests=[request])
 
     return partitions_sensor

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Computed,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -112,9 +113,20 @@ topics = Table(
     Column("current_job_id", Text),
     created(),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
+    # The hash of ``core.buckets.slot_of``: a bucket of pages is a stretch of it.
+    Column(
+        "slot",
+        BigInteger,
+        Computed(
+            "('x' || left(encode(sha256(topic_key::bytea), 'hex'), 8))::bit(32)::bigint",
+            persisted=True,
+        ),
+        nullable=False,
+    ),
     PrimaryKeyConstraint("site", "topic_key"),
     CheckConstraint(one_of("status", TopicStatus), name="status"),
     CheckConstraint("(status = 'rejected') = (message IS NOT NULL)", name="rejected_says_why"),
+    Index("topics_slot_idx", "site", "slot", "topic_key"),
 )
 
 rejected_rows = Table(
