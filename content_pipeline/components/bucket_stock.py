@@ -106,16 +106,17 @@ def take_stock(
         with runtime.ledger.begin() as connection:
             found = reports.page_reports(connection, site, keys)
         for page in found:
-            _add(stock, page, runtime.worker, made)
+            add_page(stock, page, runtime.worker, made)
     return stock
 
 
-def _add(
+def add_page(
     stock: BucketStock,
     page: PageReport,
     worker: str,
     made: Mapping[Stage, frozenset[str] | set[str]],
 ) -> None:
+    """Count ``page`` in; ``worker``: this run's name in the ledger."""
     stock.usd += page.usd
     stock.uncertain_usd += page.uncertain_usd
     stock.run_usd += sum((item.usd for item in page.attempts if item.worker == worker), Decimal(0))
