@@ -8,6 +8,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from benchmarks.buckets import bench_buckets
 from benchmarks.cap import bench_cap
 from benchmarks.drift import bench_drift
 from benchmarks.fresh import bench_fresh
@@ -21,6 +22,7 @@ from benchmarks.waiting import bench_waiting
 from benchmarks.wordpress import bench_wordpress
 
 NAMES = (
+    "buckets",
     "cap",
     "drift",
     "lane",
@@ -49,6 +51,8 @@ def main() -> None:
     parser.add_argument(
         "--ledger-pages", type=int, default=1_000_000, help="at most, of sensors (1000000)"
     )
+    parser.add_argument("--many", type=int, default=1_000_000, help="pages of buckets (1000000)")
+    parser.add_argument("--buckets", type=int, default=10_000, help="of buckets (10000)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -64,6 +68,7 @@ def main() -> None:
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
     benches: dict[str, Callable[[], None]] = {
+        "buckets": lambda: bench_buckets(console, pages=asked.many, buckets=asked.buckets),
         "cap": lambda: bench_cap(console),
         "drift": lambda: bench_drift(console, pages=asked.published),
         "ledger": lambda: bench_ledger(console, pages=asked.pages, rounds=asked.rounds),

@@ -90,7 +90,8 @@ def site_definitions(site: Site) -> dg.Definitions:
             jobs=[due_job, pages_job, reconcile_job, survey_job, build_republish_job(assets)],
             sensors=[
                 build_due_sensor(assets, due_job),
-                build_partitions_sensor(assets),
+                # Buckets are partitions from the start: there is nothing to register.
+                *([] if assets.buckets else [build_partitions_sensor(assets)]),
                 build_reconcile_sensor(assets, reconcile_job),
                 build_repair_sensor(assets),
                 build_site_changes_sensor(assets, survey_job),

@@ -4,18 +4,20 @@ What belongs here: the definition, and which pages and stages a run of it means.
 own way through all three, so no page waits for the slowest one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from dataclasses import replace
 
 import dagster as dg
 from pydantic import Field
 
 from content_pipeline.bootstrap import topic_rows
 from content_pipeline.components.interruption import Interruption, interruptible
-from content_pipeline.components.page_events import evaluate_checks
 from content_pipeline.components.page_work import end_run, work_on
-from content_pipeline.components.site_assets import PAGES_PER_RUN, SiteAssets
+from content_pipeline.components.partition_events import tell_checks
+from content_pipeline.components.site_assets import BUCKETS_PER_RUN, PAGES_PER_RUN, SiteAssets
 from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_at_work
-from content_pipeline.ledger import reports
+from content_pipeline.core.buckets import TopicsOf
+from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.submit import submit
@@ -25,6 +27,8 @@ class PageSelection(dg.Config):
     """Pages for a run without partitions: a scattered set would be a run per stretch of them."""
 
     topics: list[str] = Field(default_factory=list)
+    buckets: list[str] = Field(default_factory=list)
+    """Instead of topics, on a site whose partitions are buckets."""
 
 
 def build_lane(assets: SiteAssets) -> dg.AssetsDefinition:
@@ -36,7 +40,9 @@ def build_lane(assets: SiteAssets) -> dg.AssetsDefinition:
         check_specs=assets.check_specs(),
         partitions_def=assets.pages,
         can_subset=True,
-        backfill_policy=dg.BackfillPolicy.multi_run(PAGES_PER_RUN),
+        backfill_policy=dg.BackfillPolicy.multi_run(
+            BUCKETS_PER_RUN if assets.buckets else PAGES_PER_RUN
+        ),
         retry_policy=INFRASTRUCTURE_RETRIES,
     )
     def pages(
@@ -61,20 +67,32 @@ def _materialize(
     if not stages:
         _only_check(context, assets, site)
         return
-    topics = tuple(config.topics if _names_pages(context, config) else context.partition_keys)
+    if config.buckets and (config.topics or assets.buckets is None):
+        raise ConfigurationError(
+            "give `topics`; or `buckets` instead, on a site with `partition_by: bucket`"
+        )
+    named = _named(context, config)
+    only: Container[str] = named
+    buckets: tuple[str, ...] = ()
+    selection = Selection(site=assets.name, topics=named, stages=stages)
+    if assets.buckets is not None and (config.buckets or _has_partitions(context)):
+        buckets, only = named, TopicsOf(buckets=assets.buckets, names=frozenset(named))
+        selection = replace(selection, topics=None)
     # What is materialized is the table as it is now, whether or not `topics` ever was.
-    taken = submit(site, topic_rows(assets.site), requested_by=site.worker, only=topics)
+    rows = topic_rows(assets.site)
+    taken = submit(site, rows, requested_by=site.worker, only=only, alone=bool(buckets))
     if taken.rolled_back is not None:
         context.log.warning(
             f"nothing new is made: this way of making pages was rolled back: {taken.rolled_back}"
         )
-    selection = Selection(site=assets.name, topics=topics, stages=stages)
-    end_run(context, work_on(context, assets, site, selection, interruption))
+    end_run(context, work_on(context, assets, site, selection, interruption, buckets=buckets))
 
 
-def _names_pages(context: dg.AssetExecutionContext, config: PageSelection) -> bool:
-    """Whether a run that has no partitions says by their keys which pages it is about."""
-    return bool(config.topics) and not _has_partitions(context)
+def _named(context: dg.AssetExecutionContext, config: PageSelection) -> tuple[str, ...]:
+    """The partitions of a run; one that has none says in its configuration what it is about."""
+    if not _has_partitions(context) and (config.topics or config.buckets):
+        return tuple(config.topics or config.buckets)
+    return tuple(context.partition_keys)
 
 
 def _has_partitions(context: dg.AssetExecutionContext) -> bool:
@@ -86,8 +104,6 @@ def _only_check(context: dg.AssetExecutionContext, assets: SiteAssets, site: Sit
 
     "Execute all" on the page of a check starts a run without partitions: it means all pages.
     """
-    topics = context.partition_keys if _has_partitions(context) else None
-    with site.ledger.begin() as connection:
-        pages = reports.page_reports(connection, assets.name, topics)
+    keys = context.partition_keys if _has_partitions(context) else None
     stages = assets.stages({key.asset_key for key in context.selected_asset_check_keys})
-    evaluate_checks(context, assets, stages, pages)
+    tell_checks(context, assets, site, stages, keys)

@@ -29,8 +29,15 @@ from content_pipeline.components.page_metadata import (
     preview_metadata,
 )
 from content_pipeline.components.project import this_project
+from content_pipeline.components.run_summary import Seen
 from content_pipeline.components.site_assets import CHECKS, SiteAssets
-from content_pipeline.components.standing import Standing, reached_by, standing
+from content_pipeline.components.standing import (
+    Standing,
+    in_order,
+    is_news,
+    reached_by,
+    standing,
+)
 from content_pipeline.core.failures import EXPLANATIONS
 from content_pipeline.core.states import NEXT, PageJobState, Stage
 from content_pipeline.ledger import drafts, jobs, reports
@@ -86,7 +93,7 @@ class PageEvents:
     @property
     def made_last(self) -> frozenset[str]:
         """The topics that this run itself brought to the last of its stages."""
-        return frozenset(self.made[_in_order(self.stages)[-1]])
+        return frozenset(self.made[in_order(self.stages)[-1]])
 
     def page_came_to_rest(self, topic_key: str) -> None:
         """Materialize what is done of a page that this run worked on."""
@@ -94,6 +101,18 @@ class PageEvents:
             (page,) = reports.page_reports(connection, self.assets.name, [topic_key])
             history = reports.history(connection, page.page_job_id)
             self._materialize(connection, page, made=reached_by(self.worker, history))
+
+    def finish(self, wanted: Sequence[str]) -> Seen:
+        """Log what is done of the topics ``wanted`` and was not logged, and evaluate their checks.
+
+        What is found.
+        """
+        with self.ledger.begin() as connection:
+            pages = reports.page_reports(connection, self.assets.name, wanted)
+        self.pages_found_done(pages)
+        tell_stories(self.log, self.assets, self.stages, pages)
+        known = {page.topic_key for page in pages}
+        return Seen(pages=pages, unknown=[key for key in wanted if key not in known])
 
     def pages_found_done(self, pages: Iterable[PageReport]) -> None:
         """Materialize what is done of ``pages`` and was not logged: this run did nothing for it."""
@@ -104,7 +123,7 @@ class PageEvents:
     def _materialize(
         self, connection: Connection, page: PageReport, *, made: frozenset[Stage]
     ) -> None:
-        for stage in _in_order(self.stages):
+        for stage in in_order(self.stages):
             if page.topic_key in self.logged[stage] or standing(page, stage) is not Standing.DONE:
                 continue
             self.logged[stage].add(page.topic_key)
@@ -162,21 +181,17 @@ def tell_stories(
     observation as well: its partition's own pane lists those only.
     """
     keys = [page.topic_key for page in pages]
-    for stage in _in_order(stages):
+    for stage in in_order(stages):
         materialized = checked_materializations(log.instance, assets.key(stage), keys)
         for page in pages:
             stands = standing(page, stage)
             checked = materialized.get(page.topic_key)
             log.log(evaluation(assets, stage, page, checked))
-            if stands is Standing.FAILED or _is_news(page, stage):
+            if stands is Standing.FAILED or is_news(page, stage):
                 log.log(_observation(assets, stage, page, stands))
 
 
-def _in_order(stages: frozenset[Stage]) -> list[Stage]:
-    return [stage for stage in Stage if stage in stages]
-
-
-_DONE: dict[Stage, str] = {
+DONE: dict[Stage, str] = {
     Stage.DRAFT: "generated",
     Stage.PAGE: "meets the site's rules",
     Stage.ARTIFACT: "published and proved",
@@ -185,10 +200,10 @@ _DONE: dict[Stage, str] = {
 
 def _summary(seen: PageInRun, stage: Stage) -> str:
     if seen.worker is None:
-        return f"{seen.page.name}: {_DONE[stage]}, as the ledger says; no run lived to tell it"
+        return f"{seen.page.name}: {DONE[stage]}, as the ledger says; no run lived to tell it"
     if seen.reused:
-        return f"{seen.page.name}: {_DONE[stage]} before; nothing was done again"
-    return f"{seen.page.name}: {_DONE[stage]}"
+        return f"{seen.page.name}: {DONE[stage]} before; nothing was done again"
+    return f"{seen.page.name}: {DONE[stage]}"
 
 
 def evaluation(
@@ -203,19 +218,13 @@ def evaluation(
     return dg.AssetCheckEvaluation(
         asset_key=assets.key(stage),
         check_name=CHECKS[stage],
-        passed=stands is Standing.DONE and not _is_news(page, stage),
+        passed=stands is Standing.DONE and not is_news(page, stage),
         severity=dg.AssetCheckSeverity.ERROR if needs_person else dg.AssetCheckSeverity.WARN,
-        description=_story(page, stage, stands),
+        description=story(page, stage, stands),
         metadata=check_metadata(page),
         target_materialization_data=checked,
         partition=page.topic_key,
     )
-
-
-def _is_news(page: PageReport, stage: Stage) -> bool:
-    """Whether the site shows something else than the newest materialization says."""
-    withdrawn = page.withdrawn_at is not None and page.state is PageJobState.WITHDRAWN
-    return stage is Stage.ARTIFACT and (page.awaits_decision or withdrawn)
 
 
 def _observation(
@@ -224,12 +233,12 @@ def _observation(
     return dg.AssetObservation(
         asset_key=assets.key(stage),
         partition=page.topic_key,
-        description=_story(page, stage, stands),
+        description=story(page, stage, stands),
         metadata=check_metadata(page),
     )
 
 
-def _story(page: PageReport, stage: Stage, stands: Standing) -> str:
+def story(page: PageReport, stage: Stage, stands: Standing) -> str:
     """One or two sentences: what happened, and what happens next."""
     if stage is Stage.ARTIFACT and page.state is PageJobState.WITHDRAWN:
         return f"{page.name} is off the site: its topic is no longer in the table."
@@ -241,7 +250,7 @@ def _story(page: PageReport, stage: Stage, stands: Standing) -> str:
             "text stands; see `content-pipeline conflicts`."
         )
     if stands is Standing.DONE:
-        return f"{page.name}: {_DONE[stage]}."
+        return f"{page.name}: {DONE[stage]}."
     if page.failure_class is None and page.failure_message:
         return f"{page.name} is {page.state} and {page.failure_message}."
     if page.failure_class is None:

@@ -5,7 +5,7 @@ and which of the assets, is the caller's choice.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import dagster as dg
@@ -17,16 +17,12 @@ from content_pipeline.components.dagster_private import (
     version_tags,
 )
 from content_pipeline.components.interruption import Interruption
-from content_pipeline.components.page_events import (
-    EventLog,
-    PageEvents,
-    RunContext,
-    evaluate_checks,
-)
+from content_pipeline.components.page_events import RunContext
+from content_pipeline.components.partition_events import events_of_run, slices
 from content_pipeline.components.run_summary import RunSummary
 from content_pipeline.components.site_assets import ANNOUNCEMENT_VERSION, SiteAssets
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import overview, reports, routes
+from content_pipeline.ledger import overview, routes
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.runtime import SiteRuntime
@@ -39,43 +35,38 @@ def work_on(
     selection: Selection,
     interruption: Interruption,
     *,
+    buckets: Sequence[str] = (),
     at_most: int | None = None,
 ) -> RunSummary:
     """Work on ``selection`` and log what comes of it; the run's summary.
 
-    ``at_most``: begin no new page once so many came to rest. Without topics in ``selection`` the
-    summary is about the pages that came to rest, else about those topics.
+    ``buckets``: only on pages of these, and the summary is about all their pages. ``at_most``:
+    begin no new page once so many came to rest. Without topics in ``selection`` the summary is
+    about the pages that came to rest, else about those topics.
     """
-    events = PageEvents(
-        log=EventLog.of_run(context),
-        assets=assets,
-        ledger=runtime.ledger,
-        worker=runtime.worker,
-        stages=selection.stages,
-    )
+    events = events_of_run(context, assets, runtime, selection.stages, buckets)
     rested: dict[str, None] = {}
     with _within_run_limit(context, assets, interruption):
-        for settled in advance(runtime, selection, stop=interruption.stop):
-            events.page_came_to_rest(settled.topic_key)
-            rested[settled.topic_key] = None
-            if at_most is not None and len(rested) >= at_most:
-                interruption.stop.set()
-    wanted = list(rested) if selection.topics is None else list(selection.topics)
-    with runtime.ledger.begin() as connection:
-        pages = reports.page_reports(connection, assets.name, wanted)
-    events.pages_found_done(pages)
-    evaluate_checks(context, assets, selection.stages, pages)
+        for part in slices(assets, runtime, selection, buckets):
+            for settled in advance(runtime, part, stop=interruption.stop):
+                events.page_came_to_rest(settled.topic_key)
+                rested[settled.topic_key] = None
+                if at_most is not None and len(rested) >= at_most:
+                    interruption.stop.set()
+            if interruption.stop.is_set():
+                break
+    seen = events.finish(list(rested) if selection.topics is None else list(selection.topics))
     told = _announce(context, assets, runtime) if Stage.ARTIFACT in selection.stages else None
     with runtime.ledger.begin() as connection:
         work = overview.work_of(connection, runtime.worker)
         stands = [
             routes.report(connection, name) for name in (runtime.model_route, runtime.cms_route)
         ]
-    known = {page.topic_key for page in pages}
     return RunSummary(
         stages=selection.stages,
-        pages=pages,
-        unknown=[key for key in wanted if key not in known],
+        pages=seen.pages,
+        unknown=seen.unknown,
+        besides=seen.besides,
         made=events.made_last,
         work=work,
         complaint=told.complaint if told else "",

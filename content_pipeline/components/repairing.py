@@ -1,7 +1,7 @@
 """The sensor that keeps Dagster's picture of a site in agreement with the ledger.
 
-What belongs here: one look, its limits and its cursor. What a look corrects is in ``run_repair``
-and ``picture_repair``.
+What belongs here: one look, its limits and its cursor. What a look corrects is in ``run_repair``,
+``picture_repair`` and ``bucket_repair``.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Self
 
 import dagster as dg
 
+from content_pipeline.components.bucket_repair import correct_buckets
 from content_pipeline.components.picture_repair import correct_pages
 from content_pipeline.components.run_repair import RunsAtWork, judge_runs
 from content_pipeline.components.site_assets import SiteAssets
@@ -69,7 +70,7 @@ class Repair:
     materialized: int = 0
     """Events of pages that Dagster did not know to be done."""
     stories: int = 0
-    """Pages whose checks were told anew."""
+    """Pages or buckets whose checks were told anew."""
     is_caught_up: bool = False
     """No page is left that changed and settled."""
 
@@ -136,7 +137,10 @@ def _next_pages(
     if not found:
         return replace(before, is_caught_up=True)
     untold = {page.topic_key for page in found if page.mover not in runs.alive}
-    corrected = correct_pages(instance, ledger, assets, untold)
+    if assets.buckets is None:
+        corrected = correct_pages(instance, ledger, assets, untold)
+    else:
+        corrected = correct_buckets(instance, ledger, assets, assets.buckets, untold)
     return replace(
         before,
         cursor=replace(before.cursor, position=found[-1].position),

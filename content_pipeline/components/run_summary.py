@@ -4,8 +4,8 @@ What belongs here: the summary as a log line, as tags of the run, and as the fai
 A run is red when a person must act; pages that merely wait leave it green.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import dagster as dg
 
@@ -37,13 +37,27 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The pages that a run was about, as they are found at its end."""
+
+    pages: Sequence[PageReport]
+    unknown: Sequence[str] = ()
+    """Partitions that are no topic of the site's table."""
+    besides: Mapping[str, int] = field(default_factory=dict)
+    """Pages beside ``pages`` that are only counted, as ``RunSummary.counts`` does: a run on buckets
+    may be about more than fit into memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """The pages that a run was about, as they stand at its end."""
 
     stages: frozenset[Stage]
     pages: Sequence[PageReport]
     unknown: Sequence[str]
-    """Partitions that are no topic of the site's table."""
+    """As in ``Seen``."""
+    besides: Mapping[str, int] = field(default_factory=dict)
+    """As in ``Seen``."""
     made: frozenset[str]
     """Topics that the run itself brought to its last stage."""
     work: Work
@@ -54,28 +68,16 @@ class RunSummary:
     interrupted: bool
 
     @property
-    def _last(self) -> Stage:
-        return [stage for stage in Stage if stage in self.stages][-1]
-
-    def _that_are(self, wanted: Standing) -> list[PageReport]:
-        return [page for page in self.pages if standing(page, self._last) is wanted]
-
-    @property
     def failed(self) -> list[PageReport]:
-        """Pages that need a person."""
-        return self._that_are(Standing.FAILED)
+        """Pages that need a person; of those of ``besides`` nothing but the number is known."""
+        last = last_of(self.stages)
+        return [page for page in self.pages if standing(page, last) is Standing.FAILED]
 
     def counts(self) -> dict[str, int]:
         """How many pages came to what end; each page is counted once."""
-        done = self._that_are(Standing.DONE)
-        made = sum(page.topic_key in self.made for page in done)
-        return {
-            _DONE[self._last]: made,
-            "reused": len(done) - made,
-            "waiting": len(self._that_are(Standing.WAITING)),
-            "failed": len(self.failed) + len(self.unknown),
-            "stopped": len(self._that_are(Standing.STOPPED)),
-        }
+        found = count(self.pages, last_of(self.stages), self.made)
+        found["failed"] += len(self.unknown)
+        return {name: number + self.besides.get(name, 0) for name, number in found.items()}
 
     def line(self) -> str:
         """One line for the log."""
@@ -117,10 +119,11 @@ class RunSummary:
         if not self.failed:
             return ""
         named = [f"{page.topic_key} ({page.failure_class})" for page in self.failed[:NAMED_PAGES]]
-        more = ", …" if len(self.failed) > NAMED_PAGES else ""
-        need = "needs" if len(self.failed) == 1 else "need"
-        count = f"{len(self.failed)} of {len(self.pages)} pages {need} a person"
-        return f"{count}: {', '.join(named)}{more}"
+        failed = len(self.failed) + self.besides.get("failed", 0)
+        more = ", …" if failed > NAMED_PAGES else ""
+        need = "needs" if failed == 1 else "need"
+        pages = len(self.pages) + sum(self.besides.values())
+        return f"{failed} of {pages} pages {need} a person: {', '.join(named)}{more}"
 
     def _unknown_pages(self) -> str:
         if not self.unknown:
@@ -133,6 +136,23 @@ class RunSummary:
             return ""
         waiting = self.counts()["waiting"]
         return f"the run was stopped; {waiting} pages go on with the next one"
+
+
+def last_of(stages: frozenset[Stage]) -> Stage:
+    """The last of ``stages``, by which the pages of a run are counted."""
+    return [stage for stage in Stage if stage in stages][-1]
+
+
+def count(pages: Iterable[PageReport], last: Stage, made: Container[str]) -> dict[str, int]:
+    """How many of ``pages`` came to what end at stage ``last``; ``made``: topics brought there."""
+    found = dict.fromkeys((_DONE[last], "reused", "waiting", "failed", "stopped"), 0)
+    for page in pages:
+        stands = standing(page, last)
+        if stands is Standing.DONE:
+            found[_DONE[last] if page.topic_key in made else "reused"] += 1
+        else:
+            found[stands.value] += 1
+    return found
 
 
 def _circuit(route: RouteReport) -> str:

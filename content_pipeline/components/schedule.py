@@ -6,6 +6,7 @@ a run that is killed is the ledger's: its pages are due again at the next tick, 
 checkpoint.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC
 
@@ -19,9 +20,8 @@ from content_pipeline.components.site_at_work import opened_ledger
 from content_pipeline.components.topics_asset import register
 from content_pipeline.core.batches import Batch, batches
 from content_pipeline.core.identity import digest
-from content_pipeline.core.planning import Plan, counted
+from content_pipeline.core.planning import Plan, PlannedPage, counted
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import intake
 from content_pipeline.operations.plan import make_plan
 from content_pipeline.operations.submit import submit
 
@@ -72,10 +72,8 @@ def build_schedule(assets: SiteAssets, job: AssetJob) -> dg.ScheduleDefinition:
         plan = _take_in_and_plan(context.instance, assets)
         if not plan.today:
             return dg.SkipReason(told(plan))
-        order = context.instance.get_dynamic_partitions(assets.partitions_name)
-        due = {page.topic_key for page in plan.today}
         context.log.info(told(plan))
-        cut = batches(order, due, settings.pages_per_run)
+        cut = _batches(context.instance, assets, plan)
         return list(_requests(assets, plan, cut, tick))
 
     return site_schedule
@@ -98,17 +96,28 @@ def _take_in_and_plan(instance: dg.DagsterInstance, assets: SiteAssets) -> Plan:
         plan = make_plan(planned, rows)
         submit(planned, rows, requested_by=f"schedule of {assets.name}")
         with ledger.begin() as connection:
-            keys = intake.topic_keys(connection, assets.name)
-    register(instance, assets, keys)
+            register(instance, assets, connection)
     return plan
+
+
+def _batches(instance: dg.DagsterInstance, assets: SiteAssets, plan: Plan) -> list[Batch]:
+    """The partitions with pages of ``plan`` that are due, as runs."""
+    most = assets.site.settings.schedule.pages_per_run
+    due = {assets.partition_of(page.topic_key) for page in plan.today}
+    if assets.buckets is None:
+        return batches(instance.get_dynamic_partitions(assets.partitions_name), due, most)
+    # As many buckets as hold a run's pages: 100 that hold one each, or one that holds 100.
+    return batches(list(assets.buckets.names()), due, max(1, most * len(due) // len(plan.today)))
 
 
 def _requests(
     assets: SiteAssets, plan: Plan, cut: Sequence[Batch], tick: str
 ) -> Iterator[dg.RunRequest]:
-    priced = {page.topic_key: page for page in plan.today}
+    priced: defaultdict[str, list[PlannedPage]] = defaultdict(list)
+    for page in plan.today:
+        priced[assets.partition_of(page.topic_key)].append(page)
     for number, batch in enumerate(cut, start=1):
-        pages = [priced[key] for key in batch.topics]
+        pages = [page for key in batch.partitions for page in priced[key]]
         tags = {
             PLAN_TAG: tick,
             "plan/batch": f"{number} of {len(cut)}",
@@ -118,12 +127,15 @@ def _requests(
         }
         # Of the pages, not of their number in the tick: one that is evaluated again after a crash
         # may find fewer pages due, and must not take the rest for a batch that was requested.
-        run_key = f"{assets.name}:{tick}:{digest(list(batch.topics))[:SHOWN_KEY]}"
+        run_key = (
+            f"{assets.name}:{tick}:{digest(sorted(page.topic_key for page in pages))[:SHOWN_KEY]}"
+        )
         if batch.is_range:
-            tags |= {RANGE_START: batch.topics[0], RANGE_END: batch.topics[-1]}
+            tags |= {RANGE_START: batch.partitions[0], RANGE_END: batch.partitions[-1]}
             yield dg.RunRequest(run_key=run_key, tags=tags)
         else:
-            config = {"ops": {assets.lane_op: {"config": {"topics": list(batch.topics)}}}}
+            named = "topics" if assets.buckets is None else "buckets"
+            config = {"ops": {assets.lane_op: {"config": {named: list(batch.partitions)}}}}
             yield dg.RunRequest(run_key=run_key, tags=tags, run_config=config)
 
 

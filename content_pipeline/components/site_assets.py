@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
+from content_pipeline.core.buckets import Buckets
 from content_pipeline.core.states import Stage
 from content_pipeline.site_files import Site
 
@@ -23,6 +24,9 @@ ANNOUNCEMENT_VERSION = "1"
 PAGES_PER_RUN = 100
 """Of a backfill. A run costs some 5 s to start, so few pages are dear; a run of 100 is done in
 minutes and shows its summary while people still look."""
+
+BUCKETS_PER_RUN = 10
+"""Of a backfill, where partitions are buckets: of 100 pages each, that is a run of 1,000."""
 
 CHECKS: dict[Stage, str] = {
     Stage.DRAFT: "generated",
@@ -74,9 +78,24 @@ class SiteAssets:
         return f"{self.name}_pages"
 
     @property
-    def pages(self) -> dg.DynamicPartitionsDefinition:
-        """One partition per page; the key is the topic's id."""
-        return dg.DynamicPartitionsDefinition(name=self.partitions_name)
+    def buckets(self) -> Buckets | None:
+        """What the site's partitions are; None: its pages, one each."""
+        return self.site.settings.in_buckets
+
+    @property
+    def pages(self) -> dg.PartitionsDefinition:
+        """One partition per page, whose key is the topic's id, or per bucket of pages.
+
+        Buckets are static: the site file alone says which there are, nobody has to register them,
+        and those of another number are gone from the UI as soon as the file is loaded.
+        """
+        if self.buckets is None:
+            return dg.DynamicPartitionsDefinition(name=self.partitions_name)
+        return dg.StaticPartitionsDefinition(list(self.buckets.names()))
+
+    def partition_of(self, topic_key: str) -> str:
+        """The key of the partition that shows the page of a topic."""
+        return topic_key if self.buckets is None else self.buckets.name_of(topic_key)
 
     @property
     def topics(self) -> dg.AssetKey:
@@ -143,7 +162,7 @@ class SiteAssets:
         ]
 
     def check_specs(self) -> list[dg.AssetCheckSpec]:
-        """One check per partitioned asset, evaluated page by page."""
+        """One check per partitioned asset, evaluated partition by partition."""
         return [
             dg.AssetCheckSpec(
                 CHECKS[stage],
@@ -155,8 +174,11 @@ class SiteAssets:
         ]
 
     def parents_of(self, stage: Stage, revision: int | None) -> dict[dg.AssetKey, str]:
-        """Parent of ``stage`` → its data version, as recorded with a page's materialization."""
+        """Parent of ``stage`` → its data version, as recorded with a page's materialization.
+
+        A bucket has no ``revision`` of its own.
+        """
         if stage is Stage.DRAFT:
             return {self.topics: TOPICS_VERSION}
         earlier = Stage.DRAFT if stage is Stage.PAGE else Stage.PAGE
-        return {self.key(earlier): str(revision)}
+        return {self.key(earlier): "" if revision is None else str(revision)}

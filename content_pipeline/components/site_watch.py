@@ -13,7 +13,7 @@ import dagster as dg
 
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG
 from content_pipeline.components.interruption import Interruption, interruptible
-from content_pipeline.components.page_events import evaluate_checks
+from content_pipeline.components.partition_events import tell_checks
 from content_pipeline.components.sensor_ticks import A_RUN_IS_AT_IT, Tick, asking, is_at_work
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import (
@@ -22,7 +22,7 @@ from content_pipeline.components.site_at_work import (
     site_at_work,
 )
 from content_pipeline.core.states import Stage
-from content_pipeline.ledger import reports, routes
+from content_pipeline.ledger import routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.survey import SurveyReport, survey
 from content_pipeline.site_cms import cms_route
@@ -66,9 +66,8 @@ def build_survey_job(assets: SiteAssets) -> dg.JobDefinition:
             with _within(None if config.full else config.budget_s, interruption):
                 slices = None if config.full else 1
                 report = survey(site, slices=slices, stop=interruption.stop)
-            with site.ledger.begin() as connection:
-                pages = reports.page_reports(connection, assets.name, sorted(report.news))
-            evaluate_checks(context, assets, frozenset({Stage.ARTIFACT}), pages)
+            news = {assets.partition_of(topic_key) for topic_key in report.news}
+            tell_checks(context, assets, site, frozenset({Stage.ARTIFACT}), sorted(news))
         _end(context, report)
 
     @dg.job(

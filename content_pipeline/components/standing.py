@@ -81,3 +81,14 @@ def reached_by(worker: str, transitions: Iterable[RowMapping]) -> frozenset[Stag
     """The stages that ``worker`` itself brought a page through; the others it found done."""
     moves = [(row["from_state"], row["to_state"]) for row in transitions if row["worker"] == worker]
     return frozenset(_REACHED_BY[move] for move in moves if move in _REACHED_BY)
+
+
+def is_news(page: PageReport, stage: Stage) -> bool:
+    """Whether the site shows something else than the newest materialization says."""
+    withdrawn = page.withdrawn_at is not None and page.state is PageJobState.WITHDRAWN
+    return stage is Stage.ARTIFACT and (page.awaits_decision or withdrawn)
+
+
+def in_order(stages: frozenset[Stage]) -> list[Stage]:
+    """``stages`` as a page goes through them."""
+    return [stage for stage in Stage if stage in stages]

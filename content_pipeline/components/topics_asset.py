@@ -48,9 +48,8 @@ def build_topics(assets: SiteAssets) -> dg.AssetsDefinition:
         with site_at_work(assets.site, context.run.run_id) as site:
             taken = submit(site, topic_rows(assets.site), requested_by=site.worker)
             with site.ledger.begin() as connection:
-                keys = intake.topic_keys(connection, assets.name)
                 reasons = _reasons(connection, assets.name, taken)
-        new = register(context.instance, assets, keys)
+                new = register(context.instance, assets, connection)
         return dg.MaterializeResult(
             metadata=_metadata(taken, new, reasons),
             data_version=dg.DataVersion(TOPICS_VERSION),
@@ -60,9 +59,14 @@ def build_topics(assets: SiteAssets) -> dg.AssetsDefinition:
     return topics
 
 
-def register(instance: dg.DagsterInstance, assets: SiteAssets, topic_keys: list[str]) -> int:
-    """Make a partition of each of ``topic_keys`` that is none yet; how many those are."""
-    new = unregistered(instance, assets, topic_keys)
+def register(instance: dg.DagsterInstance, assets: SiteAssets, connection: Connection) -> int:
+    """Make a partition of each topic in the table that has none yet; how many those are.
+
+    None on a site of buckets: there they are known without a topic.
+    """
+    if assets.buckets is not None:
+        return 0
+    new = unregistered(instance, assets, intake.topic_keys(connection, assets.name))
     instance.add_dynamic_partitions(assets.partitions_name, new)
     return len(new)
 
@@ -87,11 +91,7 @@ def _reasons(connection: Connection, site: str, taken: Intake) -> list[_Reason]:
     if not taken.rejected:
         return []
     nameless = overview.site_status(connection, site).rejected_rows
-    refused = [
-        page
-        for page in reports.page_reports(connection, site, taken.topic_keys)
-        if page.page_id is None
-    ]
+    refused = reports.page_reports(connection, site, taken.refused[:SHOWN_REASONS])
     return [_Reason(topic="", message=message) for message in nameless] + [
         _Reason(topic=page.topic_key, message=page.failure_message or "") for page in refused
     ]

@@ -1,7 +1,7 @@
-"""Batches: a set of due pages cut into Dagster runs.
+"""Batches: a set of due partitions, pages or buckets, cut into Dagster runs.
 
-What belongs here: the pure decision which pages go as a range of partitions and which as a list. A
-range is what people know as a backfill: its partitions show as materializing. But a scattered set
+What belongs here: the pure decision which of them go as a range of partitions and which as a list.
+A range is what people know as a backfill: its partitions show as materializing. But a scattered set
 has one range per stretch, 167 for 300 random pages of 600, and a run takes some 5 s to start.
 """
 
@@ -15,9 +15,9 @@ about twice as many runs as full ones would be."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The pages of one run."""
+    """The partitions of one run."""
 
-    topics: tuple[str, ...]
+    partitions: tuple[str, ...]
     is_range: bool
     """They stand side by side in the order of the partitions."""
 
@@ -28,10 +28,10 @@ def batches(order: Sequence[str], due: Collection[str], most: int) -> list[Batch
     scattered: list[str] = []
     for stretch in _stretches(order, frozenset(due)):
         if len(stretch) >= most * LEAST_SHARE:
-            ranges += [Batch(topics=part, is_range=True) for part in _parts(stretch, most)]
+            ranges += [Batch(partitions=part, is_range=True) for part in _parts(stretch, most)]
         else:
             scattered += stretch
-    return ranges + [Batch(topics=part, is_range=False) for part in _parts(scattered, most)]
+    return ranges + [Batch(partitions=part, is_range=False) for part in _parts(scattered, most)]
 
 
 def _stretches(order: Sequence[str], due: frozenset[str]) -> list[list[str]]:

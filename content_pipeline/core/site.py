@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from content_pipeline.core.buckets import MOST_BUCKETS, Buckets, PartitionBy
 from content_pipeline.core.cms_settings import (
     CMSSettings,
     FolderCMSSettings,
@@ -192,6 +193,13 @@ class SiteSettings(Settings):
     base_url: Annotated[str, Field(description="canonical base, e.g. https://www.example.com")]
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
     owner: Annotated[str, Field(description="team or person in charge, shown everywhere")] = ""
+    partition_by: Annotated[
+        PartitionBy, Field(description="one Dagster partition per page, or per bucket of pages")
+    ] = PartitionBy.PAGE
+    buckets: Annotated[
+        int | None,
+        Field(ge=1, le=MOST_BUCKETS, description="how many, with `partition_by: bucket`"),
+    ] = None
     topics: TopicSource
     article: ArticleSettings
     generation: GenerationSettings
@@ -224,9 +232,23 @@ class SiteSettings(Settings):
         )
 
     @property
+    def in_buckets(self) -> Buckets | None:
+        """The buckets that are the site's partitions; None: its pages are."""
+        return None if self.buckets is None else Buckets(count=self.buckets)
+
+    @property
     def telling_s(self) -> float:
         """After so many seconds without a sign of life, telling a hook counts as interrupted."""
         return max(self.lane.lease_s, longest_call_s(self.hooks))
+
+    @model_validator(mode="after")
+    def _buckets_counted(self) -> Self:
+        if (self.partition_by is PartitionBy.BUCKET) != (self.buckets is not None):
+            raise ValueError(
+                "`partition_by: bucket` and `buckets`, their number, go together; about 100 pages "
+                "a bucket are good to look at"
+            )
+        return self
 
     @model_validator(mode="after")
     def _fitting_hooks(self) -> Self:

@@ -71,11 +71,16 @@ def used_columns(site: SiteSettings, template_columns: frozenset[str]) -> frozen
     )
 
 
+def key_in(row: Mapping[str, str], site: SiteSettings) -> str:
+    """The id that ``row`` states, usable or not."""
+    return row[site.topics.id].removesuffix(MALFORMED)
+
+
 def parse_row(
     row_number: int, row: Mapping[str, str], *, site: SiteSettings, columns: frozenset[str]
 ) -> Topic | RejectedRow:
     """The topic in ``row``, or why there is none. ``columns``: those of ``used_columns``."""
-    raw_key = row[site.topics.id].removesuffix(MALFORMED)
+    raw_key = key_in(row, site)
     problem = _key_problem(raw_key)
     if problem:
         return RejectedRow(

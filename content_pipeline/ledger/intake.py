@@ -5,7 +5,7 @@ again for what is already wanted writes nothing. A row that cannot become a page
 page job with the reason, so that it is seen wherever pages are seen.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from content_pipeline.core import identity
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
-from content_pipeline.ledger import deadlines, planner, regenerations, row_numbers
+from content_pipeline.ledger import deadlines, known_topics, planner, regenerations, row_numbers
 from content_pipeline.ledger.refused import (
     Refused,
     note_rejected_rows,
@@ -50,6 +50,8 @@ class Intake:
     """Page jobs that did not exist before or are wanted again."""
     unchanged: int
     rejected: int
+    refused: tuple[str, ...] = ()
+    """Topics that cannot become a page, the known ones too."""
     retired: tuple[str, ...] = ()
     """Topics that left the table."""
     rolled_back: str | None = None
@@ -71,16 +73,16 @@ def take_in(
     request: Request,
     rows: Sequence[tuple[int, Topic]],
     rejected: Sequence[RejectedRow],
-    only: Collection[str] | None = None,
+    only: Container[str] | None = None,
 ) -> Intake:
     """Make the ledger want ``rows`` (row number, topic) and remember ``rejected``.
 
-    ``only``: the keys that are wanted now. The whole table still decides to whom a path belongs.
+    ``only``: the keys that are wanted now. All of ``rows`` still decide to whom a path belongs.
     """
     site = request.site.site
     _one_at_a_time(connection, request)
-    known = _known_topics(connection, site)
-    owners = _path_owners(connection, site)
+    known = known_topics.known(connection, site, None if only is None else (rows, rejected))
+    owners = known_topics.path_owners(connection, site, None if only is None else rows)
     accepted: list[tuple[int, Topic]] = []
     refused = [refused_row(row) for row in rejected if row.key is not None]
     for number, topic in rows:
@@ -116,6 +118,7 @@ def take_in(
         wanted=wanted,
         unchanged=len(accepted) - wanted,
         rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
+        refused=tuple(item.key for item in refused),
         retired=retired,
         rolled_back=rolled_back,
     )
@@ -146,28 +149,6 @@ def _one_at_a_time(connection: Connection, request: Request) -> None:
             where=or_(*(sites.c[name] != value for name, value in declared.items())),
         )
     )
-
-
-def _known_topics(connection: Connection, site: str) -> dict[str, RowMapping]:
-    rows = connection.execute(
-        select(
-            topics.c.topic_key,
-            topics.c.status,
-            topics.c.row_number,
-            topics.c.current_job_id,
-            pages.c.path,
-            page_jobs.c.state,
-        )
-        .outerjoin(pages, pages.c.page_id == topics.c.page_id)
-        .outerjoin(page_jobs, page_jobs.c.page_job_id == topics.c.current_job_id)
-        .where(topics.c.site == site)
-    )
-    return {row["topic_key"]: row for row in rows.mappings()}
-
-
-def _path_owners(connection: Connection, site: str) -> dict[str, str]:
-    rows = connection.execute(select(pages.c.path, pages.c.topic_key).where(pages.c.site == site))
-    return {row.path: row.topic_key for row in rows}
 
 
 def _want(

@@ -4,12 +4,12 @@ What belongs here: from raw rows to one intake. Asking again for the same costs 
 cannot become a page is one failed page with a reason.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from content_pipeline.core.topics import RejectedRow, Topic, parse_row
+from content_pipeline.core.topics import RejectedRow, Topic, key_in, parse_row
 from content_pipeline.ledger import input_fixes, intake, regenerations
 from content_pipeline.ledger.input_fixes import InputFix
 from content_pipeline.ledger.intake import Intake, Request
@@ -33,21 +33,28 @@ def submit(
     rows: Iterable[Mapping[str, str]],
     *,
     requested_by: str,
-    only: Collection[str] | None = None,
+    only: Container[str] | None = None,
+    alone: bool = False,
 ) -> Intake:
     """Take in ``rows`` (column → text; the columns the site uses must be there).
 
     What a person corrected beside the table holds until the table itself changes there. ``only``:
     the topics that are asked for. Whoever tries a new prompt on one page does not thereby want,
-    and pay for, all the others.
+    and pay for, all the others. ``alone``: no other row is looked at, so to whom a path belongs
+    is for the ledger to say: of two new topics with one path, the one that is asked for first.
     """
-    table = read_table(runtime, rows)
+    table = read_table(runtime, rows, of=only if alone else None)
     with runtime.ledger.begin() as connection:
         return want(connection, runtime, table, requested_by=requested_by, only=only)
 
 
-def read_table(runtime: SiteAsking, rows: Iterable[Mapping[str, str]]) -> Table:
-    """``rows`` with the corrections in force, each as a topic or as the reason why it is none."""
+def read_table(
+    runtime: SiteAsking, rows: Iterable[Mapping[str, str]], of: Container[str] | None = None
+) -> Table:
+    """``rows`` with the corrections in force, each as a topic or as the reason why it is none.
+
+    ``of``: only the rows of these topics, under the numbers that they have in the whole table.
+    """
     site = runtime.site
     with runtime.ledger.begin() as connection:
         corrections = Corrections(input_fixes.in_force(connection, site.site), site.topics.id)
@@ -55,6 +62,8 @@ def read_table(runtime: SiteAsking, rows: Iterable[Mapping[str, str]]) -> Table:
     rejected: list[RejectedRow] = []
     first_row_of: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
+        if of is not None and key_in(row, site) not in of:
+            continue
         parsed = parse_row(number, corrections.of(row), site=site, columns=runtime.columns)
         earlier = None if parsed.key is None else first_row_of.setdefault(parsed.key, number)
         if earlier not in (None, number):
@@ -74,7 +83,7 @@ def want(
     table: Table,
     *,
     requested_by: str,
-    only: Collection[str] | None = None,
+    only: Container[str] | None = None,
 ) -> Intake:
     """Take ``table`` in, in the caller's transaction; a whole one also wants stale pages anew."""
     site = runtime.site

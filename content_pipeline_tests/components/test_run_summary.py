@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from content_pipeline.components.run_summary import RunSummary
+from content_pipeline.components.run_summary import RunSummary, last_of
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.states import ALL_STAGES, PageJobState, Stage
 from content_pipeline.ledger.overview import Work
@@ -170,3 +170,38 @@ def test_a_page_with_a_draft_is_no_failure_of_a_run_that_wanted_drafts() -> None
     broken = failed(FailureClass.INVALID_PAGE, revision=1)
     assert summary(pages=[broken], stages=frozenset({Stage.DRAFT})).failure() is None
     assert summary(pages=[broken]).failure() is not None
+
+
+def test_pages_that_are_only_counted_stand_beside_those_that_are_known() -> None:
+    besides = {"published": 40, "reused": 900, "waiting": 3, "failed": 7}
+    found = summary(
+        pages=[failed(FailureClass.INVALID_PAGE, topic_key="a")], made=frozenset(), besides=besides
+    )
+    assert found.counts() == {
+        "published": 40,
+        "reused": 900,
+        "waiting": 3,
+        "failed": 8,
+        "stopped": 0,
+    }
+    failure = found.failure()
+    assert failure is not None
+    assert (failure.description or "").startswith(
+        "8 of 951 pages need a person: a (invalid_page), …"
+    )
+
+
+def test_pages_that_are_only_counted_and_well_make_no_failure() -> None:
+    assert summary(pages=[], made=frozenset(), besides={"reused": 5}).failure() is None
+
+
+@pytest.mark.parametrize(
+    ("stages", "last"),
+    [
+        (ALL_STAGES, Stage.ARTIFACT),
+        (frozenset({Stage.DRAFT}), Stage.DRAFT),
+        (frozenset({Stage.PAGE, Stage.DRAFT}), Stage.PAGE),
+    ],
+)
+def test_a_run_is_counted_by_the_last_of_its_stages(stages: frozenset[Stage], last: Stage) -> None:
+    assert last_of(stages) is last

@@ -4,11 +4,18 @@ from typing import Any
 
 import pytest
 
-from content_pipeline.components.standing import Standing, reached_by, standing
+from content_pipeline.components.standing import (
+    Standing,
+    in_order,
+    is_news,
+    reached_by,
+    standing,
+)
 from content_pipeline.core.failures import FailureClass
+from content_pipeline.core.publishing import SiteChange
 from content_pipeline.core.states import MOVES, PageJobState, Stage
 from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline_tests.components.page_reports import attempt, page
+from content_pipeline_tests.components.page_reports import NOON, attempt, page
 
 S = PageJobState
 DONE, WAITING, FAILED, STOPPED = Standing.DONE, Standing.WAITING, Standing.FAILED, Standing.STOPPED
@@ -120,3 +127,28 @@ def test_a_worker_reached_a_stage_when_it_made_the_move_that_ends_it(
     assert set(steps) <= MOVES.keys()
     assert reached_by("me", _moves(*steps)) == reached
     assert reached_by("somebody else", _moves(*steps)) == set()
+
+
+@pytest.mark.parametrize(
+    ("state", "facts", "news"),
+    [
+        (S.PUBLISHED, {}, False),
+        (S.PUBLISHED, {"site_change": SiteChange.EDITED}, True),
+        (S.PUBLISHING, {"site_change": SiteChange.EDITED}, False),
+        (S.WITHDRAWN, {"withdrawn_at": NOON}, True),
+        (S.WITHDRAWN, {}, False),
+    ],
+)
+def test_only_the_artifact_has_news_of_the_site(
+    state: S, facts: dict[str, Any], news: bool
+) -> None:
+    seen = page(state, revision=1, **facts)
+    assert {stage: is_news(seen, stage) for stage in Stage} == {
+        Stage.DRAFT: False,
+        Stage.PAGE: False,
+        Stage.ARTIFACT: news,
+    }
+
+
+def test_stages_come_in_the_order_of_a_pages_way() -> None:
+    assert in_order(frozenset({Stage.ARTIFACT, Stage.DRAFT})) == [Stage.DRAFT, Stage.ARTIFACT]

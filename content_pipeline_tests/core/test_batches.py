@@ -10,7 +10,7 @@ KEYS = [f"p{number:03}" for number in range(600)]
 
 
 def shapes(found: list[Batch]) -> list[tuple[str, int]]:
-    return [("range" if batch.is_range else "list", len(batch.topics)) for batch in found]
+    return [("range" if batch.is_range else "list", len(batch.partitions)) for batch in found]
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_every_due_page_is_in_one_run_and_no_other_page_is() -> None:
         due = draw.sample(KEYS, draw.randint(0, 600))
         most = draw.randint(1, 200)
         found = batches(KEYS, due, most)
-        assert sorted(key for batch in found for key in batch.topics) == sorted(due)
-        assert all(0 < len(batch.topics) <= most for batch in found)
+        assert sorted(key for batch in found for key in batch.partitions) == sorted(due)
+        assert all(0 < len(batch.partitions) <= most for batch in found)
         for batch in found:
-            at = [KEYS.index(key) for key in batch.topics]
+            at = [KEYS.index(key) for key in batch.partitions]
             if batch.is_range:
                 assert at == list(range(at[0], at[-1] + 1))
 
@@ -53,4 +53,4 @@ def test_three_hundred_scattered_pages_of_six_hundred_are_few_runs() -> None:
 
 
 def test_what_is_no_partition_is_left_out() -> None:
-    assert batches(KEYS[:2], ["p000", "gone"], 100) == [Batch(topics=("p000",), is_range=False)]
+    assert batches(KEYS[:2], ["p000", "gone"], 100) == [Batch(partitions=("p000",), is_range=False)]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, text
 
 Plan = Mapping[str, Any]
 
@@ -56,6 +56,12 @@ def plan_of(connection: Connection, said: Said) -> Plan:
     ((found,),) = cursor.fetchall()
     plan: Plan = found[0]["Plan"]
     return plan
+
+
+def as_on_a_large_site(connection: Connection) -> None:
+    """Plan until the end of the transaction as if reading a whole table were never worth it."""
+    for way in ("seqscan", "bitmapscan"):
+        connection.execute(text(f"SET LOCAL enable_{way} = off"))
 
 
 def nodes(plan: Plan) -> Iterator[Plan]:

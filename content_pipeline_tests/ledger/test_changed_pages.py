@@ -3,14 +3,20 @@
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import text
 
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import changed_pages as changes
 from content_pipeline.ledger.changed_pages import ChangedPage, Position
 from content_pipeline.ledger.database import Ledger
-from content_pipeline_tests.ledger.plans import plan_of
-from content_pipeline_tests.ledger.wanting import current_job, job_in, let_go, move_once, take_in
+from content_pipeline_tests.ledger.plans import (
+    as_on_a_large_site,
+    indexes,
+    nodes,
+    plan_of,
+    said_by,
+    shown,
+)
+from content_pipeline_tests.ledger.wanting import job_in, let_go, move_once, take_in
 from content_pipeline_tests.operations.small_site import rows_of, settings_of
 
 THE_BEGIN = Position(at=datetime(1970, 1, 1, tzinfo=UTC))
@@ -62,15 +68,11 @@ def test_nothing_is_read_past_what_is_still_to_be_committed(ledger: Ledger, site
 def test_the_changes_of_a_large_site_come_from_an_index(ledger: Ledger, site_name: str) -> None:
     take_in(ledger, settings_of(site_name), rows_of(1))
     with ledger.begin() as connection:
-        plan = plan_of(
+        as_on_a_large_site(connection)
+        said = said_by(
             connection,
-            changes._CHANGED,
-            site=site_name,
-            at=THE_BEGIN.at,
-            after="",
-            horizon=connection.execute(text("SELECT clock_timestamp()")).scalar_one(),
-            most=25,
+            lambda asked: changes.changed_pages(asked, site_name, THE_BEGIN, settled_s=0, most=9),
         )
-    assert "page_jobs_changed_idx" in plan
-    assert "Sort" not in plan
-    assert current_job(ledger, site_name)["state"] == PageJobState.QUEUED
+        plan = plan_of(connection, said[-1])
+    assert "page_jobs_changed_idx" in indexes(plan), shown(plan)
+    assert "Sort" not in {node["Node Type"] for node in nodes(plan)}, shown(plan)

@@ -115,3 +115,37 @@ def test_a_path_belongs_to_the_first_topic_of_the_table_even_if_only_the_second_
     submit(bench.worker(), rows, requested_by="test", only=["t1"])
     assert bench.states() == {"t1": "failed_terminal"}
     assert "'t0' and 't1' both claim" in (bench.report("t1").failure_message or "")
+
+
+def test_only_the_rows_of_some_topics_are_looked_at_under_their_own_numbers(
+    make_bench: MakeBench,
+) -> None:
+    bench = make_bench(towns=5)
+    bench.rows[1]["canton"] = ""
+    taken = submit(bench.worker(), bench.rows, requested_by="test", only={"t1", "t3"}, alone=True)
+    assert (taken.wanted, taken.rejected, taken.retired) == (1, 1, ())
+    assert bench.states() == {"t1": "failed_terminal", "t3": "queued"}
+    assert "row 2 (t1)" in (bench.report("t1").failure_message or "")
+    whole = bench.submit()
+    assert (whole.wanted, whole.unchanged, whole.rejected) == (3, 1, 1)
+
+
+def test_taken_in_alone_a_path_still_belongs_to_one_topic_for_ever(make_bench: MakeBench) -> None:
+    bench = make_bench(towns=2)
+    bench.rows[1]["name"] = bench.rows[0]["name"]
+    submit(bench.worker(), bench.rows, requested_by="test", only={"t1"}, alone=True)
+    submit(bench.worker(), bench.rows, requested_by="test", only={"t0"}, alone=True)
+    assert bench.states() == {"t0": "failed_terminal", "t1": "queued"}
+    assert "it belongs to 't1'" in (bench.report("t0").failure_message or "")
+    assert bench.submit().wanted == 0
+    assert bench.states() == {"t0": "failed_terminal", "t1": "queued"}
+
+
+def test_what_is_taken_in_alone_a_second_time_is_unchanged(make_bench: MakeBench) -> None:
+    bench = make_bench(towns=3)
+    bench.submit()
+    again = submit(bench.worker(), bench.rows, requested_by="test", only={"t2"}, alone=True)
+    assert (again.wanted, again.unchanged) == (0, 1)
+    bench.rows[2]["river"] = "Rhine"
+    changed = submit(bench.worker(), bench.rows, requested_by="test", only={"t2"}, alone=True)
+    assert (changed.wanted, changed.unchanged) == (1, 0)

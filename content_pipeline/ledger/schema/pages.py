@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Computed,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -112,9 +113,20 @@ topics = Table(
     created(),
     Column("updated_at", Time, nullable=False, server_default=func.now()),
     Column("noted", BigInteger, nullable=False, server_default=topic_notes.next_value()),
+    # The hash of ``core.buckets.slot_of``: a bucket of pages is a stretch of it.
+    Column(
+        "slot",
+        BigInteger,
+        Computed(
+            "('x' || left(encode(sha256(topic_key::bytea), 'hex'), 8))::bit(32)::bigint",
+            persisted=True,
+        ),
+        nullable=False,
+    ),
     PrimaryKeyConstraint("site", "topic_key"),
     CheckConstraint(one_of("status", TopicStatus), name="status"),
     CheckConstraint("(status = 'rejected') = (message IS NOT NULL)", name="rejected_says_why"),
+    Index("topics_slot_idx", "site", "slot", "topic_key"),
     Index("topics_noted_idx", "site", "noted"),
 )
 
