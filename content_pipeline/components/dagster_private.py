@@ -19,6 +19,7 @@ from dagster._core.definitions.data_version import (
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as AssetJob,
 )
+from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.tags import (
@@ -36,11 +37,13 @@ __all__ = [
     "PRIORITY_TAG",
     "RETRY_ON_ASSET_OR_OP_FAILURE_TAG",
     "AssetJob",
+    "CheckRunHealthResult",
     "CheckedMaterialization",
     "ConfigurableClassData",
     "DagsterPostgresStorage",
     "LocalArtifactStorage",
     "LocalComputeLogManager",
+    "WorkerStatus",
     "checked_materializations",
     "log_check",
     "pool_connections",
