@@ -69,7 +69,7 @@ bench: $(READY) ## measure; prints tables, asserts nothing
 
 constraints: $(READY) ## resolve the pinned versions anew
 	@echo '# Versions that are known to work together. Made by `make constraints`; never edited by hand.' > constraints.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --quiet --upgrade >> constraints.txt
 
 stop: $(READY) ## stop the embedded database and the sandbox provider

@@ -73,9 +73,12 @@ class Fleet:
 
 
 def end(process: "subprocess.Popen[bytes]", number: int = signal.SIGKILL) -> None:
-    """Send the signal to the whole group, which began with ``process``, and wait."""
+    """End it and wait: SIGKILL is for the whole group, as a machine dies; else it alone is told."""
     try:
-        os.killpg(process.pid, number)
+        if number == signal.SIGKILL:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
     except ProcessLookupError:
         return
     finally:

@@ -120,8 +120,9 @@ def requested(project: Project, first: str, last: str) -> "subprocess.Popen[byte
     )
 
 
-def test_a_machine_that_dies_in_the_middle_costs_nothing_and_loses_no_page(
-    project: Project, fleet: Fleet
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["dies", "is drained"])
+def test_a_machine_that_goes_in_the_middle_costs_nothing_and_loses_no_page(
+    project: Project, fleet: Fleet, number: signal.Signals
 ) -> None:
     slow = ProviderSettings(latency_median_s=LATENCY_S, latency_sigma=0, idle_exit_s=600)
     provider = ensure_provider_running(project.data_home, slow).client()
@@ -152,7 +153,7 @@ def test_a_machine_that_dies_in_the_middle_costs_nothing_and_loses_no_page(
         assert [each.wait() for each in asked] == [0, 0]
 
         wait_until(lambda: runs(dg.DagsterRunStatus.STARTED) == 2 and billed() >= 4, fleet)
-        end(machines[0], signal.SIGKILL)
+        end(machines[0], number)
         assert billed() < PAGES, "it died in the middle"
         provider.set_settings(slow.model_copy(update={"latency_median_s": 0}))
         wait_until(lambda: green() and runs(dg.DagsterRunStatus.SUCCESS) == 2, fleet)

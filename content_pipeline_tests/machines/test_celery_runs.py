@@ -18,7 +18,7 @@ from content_pipeline.core.errors import ConfigurationError
 from content_pipeline_tests.machines.fleet import HOST, Fleet, free_port, wait_until
 from content_pipeline_tests.machines.presence import redis_program
 
-# Celery speaks to redis-py as one did before 2.6.12; and only here two applications share a process.
+# Celery speaks to redis-py as one did before 2.6.12; only here do applications share a process.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Task name:celery.exceptions.DuplicateTaskNameWarning"),
