@@ -1,4 +1,4 @@
-"""What the files of ``deploy`` name is there: programs, options, files, services, keys of the chart.
+"""What the files of ``deploy`` name is there: programs, options, files, services, chart keys.
 
 Nothing here starts a container or a cluster.
 """

@@ -70,11 +70,11 @@ def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     (root / "workspace.yaml").write_text(yaml.safe_dump(workspace))
     settings = settings_of(
         SITE,
-        lane={"patience_s": 30, "lease_s": 2, "publish_quiet_s": 0.2},
+        lane={"patience_s": 30, "lease_s": 5, "publish_quiet_s": 0.2},
         generation={
             "provider": "sandbox",
             "model": "gpt-5-mini",
-            "deadline_s": 5,
+            "deadline_s": 8,
             "answer_slack_s": 1,
             "in_flight": 3,
             "sandbox": {"latency_median_s": LATENCY_S},
