@@ -19,7 +19,7 @@ from content_pipeline.config import environment
 
 HOST = "127.0.0.1"
 POLL_S = 0.1
-LONGEST_S = 90
+LONGEST_S = 180
 """Far beyond what any step takes; a test that waits so long fails."""
 
 

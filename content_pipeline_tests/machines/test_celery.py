@@ -120,6 +120,7 @@ def requested(project: Project, first: str, last: str) -> "subprocess.Popen[byte
     )
 
 
+@pytest.mark.timeout(400)  # with every core busy three times over it took 150 s
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["dies", "is drained"])
 def test_a_machine_that_goes_in_the_middle_costs_nothing_and_loses_no_page(
     project: Project, fleet: Fleet, number: signal.Signals
