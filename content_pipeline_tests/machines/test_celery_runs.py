@@ -110,9 +110,9 @@ def test_without_a_redis_the_launcher_says_what_to_set(
     assert "guest" not in str(caught.value)
 
 
-def test_what_is_read_of_dagsters_launcher_is_there() -> None:
+def test_what_is_read_of_dagsters_launcher_is_there(launcher: PipelineCeleryLauncher) -> None:
     from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 
     assert set(run_of("task").tags) == {DAGSTER_CELERY_TASK_ID_TAG}
-    assert PipelineCeleryLauncher.supports_check_run_worker_health
+    assert launcher.supports_check_run_worker_health
     assert PipelineCeleryLauncher.config_type() == {}
