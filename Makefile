@@ -8,7 +8,7 @@ TEST_ARGS ?=
 # More than cores: most tests wait for a server or a lease most of the time.
 TEST_PROCESSES ?= 4
 
-.PHONY: help setup run dev test partners wordpress ghost directus check format lint types contracts bench constraints stop clean
+.PHONY: help setup run dev test partners wordpress redis ghost directus check format lint types contracts bench constraints stop clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ partners: ## set up the partners some tests run against (llmock, aimock, mitmpro
 wordpress: ## set up the real WordPress some tests run against (Debian or Ubuntu, as root; 250 MB)
 	scripts/wordpress.sh
 
+redis: ## set up the Redis that the test with several machines runs on (Debian or Ubuntu, as root; 2 MB)
+	scripts/redis.sh
+
 ghost: ## set up the real Ghost that tests run against with CMS_REAL=ghost (some minutes; 700 MB)
 	scripts/ghost.sh
 
@@ -66,7 +69,7 @@ bench: $(READY) ## measure; prints tables, asserts nothing
 
 constraints: $(READY) ## resolve the pinned versions anew
 	@echo '# Versions that are known to work together. Made by `make constraints`; never edited by hand.' > constraints.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --quiet --upgrade >> constraints.txt
 
 stop: $(READY) ## stop the embedded database and the sandbox provider

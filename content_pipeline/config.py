@@ -23,6 +23,9 @@ HOME_VARIABLE = "CONTENT_PIPELINE_HOME"
 DAY_BUDGET_VARIABLE = "CONTENT_PIPELINE_DAY_USD"
 """Caps what all sites of the ledger together spend per UTC day."""
 
+BROKER_VARIABLE = "CONTENT_PIPELINE_BROKER_URL"
+"""Where runs wait for the workers of several machines; secret, for it holds a password."""
+
 MOST_USD = Decimal("1e9")
 """The ledger's dollars have 10 digits before the point; a larger cap caps nothing."""
 
@@ -74,6 +77,21 @@ def day_budget_usd() -> Decimal | None:
             f"spend per UTC day as a plain number of at most {MOST_USD:,f}, e.g. 25.00, or unset it"
         )
     return amount.quantize(USD_QUANTUM, rounding=ROUND_DOWN)
+
+
+def broker_url() -> str:
+    """The Redis that hands runs to workers. Raises ConfigurationError for anything else.
+
+    Only Redis: there alone Celery leaves a run in the queue until a worker is free for it, so that
+    a machine that dies takes none of the waiting runs with it.
+    """
+    url = environment().get(BROKER_VARIABLE, "").strip()
+    if not url.startswith(("redis://", "rediss://", "sentinel://")):
+        raise ConfigurationError(
+            f"{BROKER_VARIABLE} is {'not set' if not url else 'no URL of a Redis'}; set it to the "
+            "Redis that all machines share, e.g. redis://:PASSWORD@HOST:6379/0"
+        )
+    return url
 
 
 def find_project(start: Path | None = None) -> Project:

@@ -23,11 +23,12 @@ from content_pipeline.cli.context import (
     site_option,
 )
 from content_pipeline.cli.tables import when
-from content_pipeline.config import Project, find_project
+from content_pipeline.config import Project, environment, find_project
 from content_pipeline.core.cms import CMS
 from content_pipeline.core.errors import ContentPipelineError, SiteFileError
 from content_pipeline.core.publishing import guarantee
 from content_pipeline.ledger import overview, rollbacks, routes
+from content_pipeline.postgres.urls import external_database_url
 from content_pipeline.site_cms import cms_route, longest_request_s, open_cms
 from content_pipeline.site_files import Site, load_site
 
@@ -182,6 +183,12 @@ def _of_cms(project: Project, site: Site) -> Iterator[Finding]:
         yield _ok("CMS", check.identity or site.settings.cms.kind)
     for note in check.notes:
         yield _note("CMS", note)
+    if site.settings.cms.kind == "folder" and external_database_url(environment()) is not None:
+        yield _note(
+            "CMS",
+            "with a database of several machines, each that runs this site must have this very "
+            "folder on shared storage; see docs/several-machines.md",
+        )
     for sentence in guarantee(cms.capabilities):
         yield _ok("guarantee", sentence)
     yield from _of_quiet_period(site, cms)

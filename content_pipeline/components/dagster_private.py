@@ -20,6 +20,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as AssetJob,
 )
 from dagster._core.event_api import PartitionKeyFilter
+from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.tags import (
@@ -37,11 +38,13 @@ __all__ = [
     "PRIORITY_TAG",
     "RETRY_ON_ASSET_OR_OP_FAILURE_TAG",
     "AssetJob",
+    "CheckRunHealthResult",
     "CheckedMaterialization",
     "ConfigurableClassData",
     "DagsterPostgresStorage",
     "LocalArtifactStorage",
     "LocalComputeLogManager",
+    "WorkerStatus",
     "checked_materialization",
     "checked_materializations",
     "log_check",

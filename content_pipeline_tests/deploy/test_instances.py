@@ -1,0 +1,47 @@
+"""Dagster is set the same everywhere: one machine, Celery's workers, Kubernetes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from content_pipeline.components.celery_runs import PipelineCeleryLauncher
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+ONE_MACHINE = read(ROOT / "dagster.yaml")
+CELERY = read(DEPLOY / "dagster.celery.yaml")
+HELM = read(DEPLOY / "helm-values.yaml")
+
+
+def test_with_celery_the_instance_differs_in_who_runs_and_how_long_a_start_may_take() -> None:
+    launcher = CELERY.pop("run_launcher")
+    assert CELERY["run_monitoring"].pop("start_timeout_seconds") > 180, "runs wait in the broker"
+    assert ONE_MACHINE == CELERY
+    assert launcher == {
+        "module": PipelineCeleryLauncher.__module__,
+        "class": PipelineCeleryLauncher.__name__,
+        "config": {},
+    }
+
+
+@pytest.mark.parametrize("section", ["concurrency", "run_retries", "run_monitoring"])
+def test_on_kubernetes_the_instance_has_the_same_limits_and_retries(section: str) -> None:
+    assert HELM["additionalInstanceConfig"][section] == ONE_MACHINE[section]
+
+
+@pytest.mark.parametrize("section", ["runCoordinator", "runMonitoring", "runRetries"])
+def test_the_chart_does_not_write_a_section_twice(section: str) -> None:
+    assert HELM["dagsterDaemon"][section] == {"enabled": False}
+
+
+def test_telemetry_is_off_everywhere() -> None:
+    for instance in (ONE_MACHINE, CELERY, HELM):
+        assert instance["telemetry"] == {"enabled": False}
