@@ -8,6 +8,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from benchmarks.backfill import bench_backfill
 from benchmarks.cap import bench_cap
 from benchmarks.drift import bench_drift
 from benchmarks.fresh import bench_fresh
@@ -20,6 +21,7 @@ from benchmarks.waiting import bench_waiting
 from benchmarks.wordpress import bench_wordpress
 
 NAMES = (
+    "backfill",
     "cap",
     "drift",
     "lane",
@@ -44,6 +46,7 @@ def main() -> None:
     parser.add_argument("--faulty-pages", type=int, default=50, help="of wordpress, per fault (50)")
     parser.add_argument("--drafts", type=int, default=1_000, help="of publishing (1000)")
     parser.add_argument("--published", type=int, default=10_000, help="pages of drift (10000)")
+    parser.add_argument("--backfill", type=int, default=1_000, help="pages of backfill (1000)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -59,6 +62,7 @@ def main() -> None:
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
     benches: dict[str, Callable[[], None]] = {
+        "backfill": lambda: bench_backfill(console, pages=asked.backfill),
         "cap": lambda: bench_cap(console),
         "drift": lambda: bench_drift(console, pages=asked.published),
         "ledger": lambda: bench_ledger(console, pages=asked.pages, rounds=asked.rounds),
