@@ -52,6 +52,8 @@ class PageEvents:
     logged: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
     made: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
     """Those of ``logged`` that this run brought about itself."""
+    told: dict[str, PageReport] = field(default_factory=dict)
+    """Failed pages by topic, as they stood when their checks were evaluated."""
 
     @property
     def made_last(self) -> frozenset[str]:
@@ -59,11 +61,21 @@ class PageEvents:
         return frozenset(self.made[_in_order(self.stages)[-1]])
 
     def page_came_to_rest(self, topic_key: str) -> None:
-        """Materialize what is done of a page that this run worked on."""
+        """Materialize what is done of a page that this run worked on; tell at once why it failed.
+
+        A run may go on for minutes, and a person who must act need not wait for its end.
+        """
         with self.runtime.ledger.begin() as connection:
             (page,) = reports.page_reports(connection, self.assets.name, [topic_key])
             history = reports.history(connection, page.page_job_id)
             self._materialize(connection, page, made=reached_by(self.runtime.worker, history))
+        if page.needs_person:
+            evaluate_checks(self.context, self.assets, self.stages, [page])
+            self.told[topic_key] = page
+
+    def untold(self, pages: Iterable[PageReport]) -> list[PageReport]:
+        """Those of ``pages`` that stand otherwise than they were told, or were not told."""
+        return [page for page in pages if self.told.get(page.topic_key) != page]
 
     def pages_found_done(self, pages: Iterable[PageReport]) -> None:
         """Materialize what is done of ``pages`` and was not logged: this run did nothing for it."""

@@ -5,7 +5,7 @@ and which of the assets, is the caller's choice.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import dagster as dg
@@ -23,6 +23,7 @@ from content_pipeline.components.site_assets import ANNOUNCEMENT_VERSION, SiteAs
 from content_pipeline.core.states import Stage
 from content_pipeline.ledger import overview, reports, routes
 from content_pipeline.ledger.leases import Selection
+from content_pipeline.ledger.reports import PageReport
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.runtime import SiteRuntime
 
@@ -43,6 +44,9 @@ def work_on(
     """
     events = PageEvents(context=context, assets=assets, runtime=runtime, stages=selection.stages)
     rested: dict[str, None] = {}
+    if selection.topics is not None:
+        # Else they would read as being made for as long as the slowest page of the run takes.
+        events.pages_found_done(_reports(assets, runtime, selection.topics))
     with _within_run_limit(context, assets, interruption):
         for settled in advance(runtime, selection, stop=interruption.stop):
             events.page_came_to_rest(settled.topic_key)
@@ -50,10 +54,9 @@ def work_on(
             if at_most is not None and len(rested) >= at_most:
                 interruption.stop.set()
     wanted = list(rested) if selection.topics is None else list(selection.topics)
-    with runtime.ledger.begin() as connection:
-        pages = reports.page_reports(connection, assets.name, wanted)
+    pages = _reports(assets, runtime, wanted)
     events.pages_found_done(pages)
-    evaluate_checks(context, assets, selection.stages, pages)
+    evaluate_checks(context, assets, selection.stages, events.untold(pages))
     told = _announce(context, assets, runtime) if Stage.ARTIFACT in selection.stages else None
     with runtime.ledger.begin() as connection:
         work = overview.work_of(connection, runtime.worker)
@@ -71,6 +74,13 @@ def work_on(
         closed_routes=[stand for stand in stands if stand is not None and stand.is_closed],
         interrupted=interruption.requested,
     )
+
+
+def _reports(
+    assets: SiteAssets, runtime: SiteRuntime, topics: Sequence[str]
+) -> Sequence[PageReport]:
+    with runtime.ledger.begin() as connection:
+        return reports.page_reports(connection, assets.name, topics)
 
 
 @contextmanager
