@@ -30,8 +30,10 @@ from pathlib import Path
 import dagster as dg
 from content_pipeline.components.content_site import site_definitions
 from content_pipeline.site_files import load_site
-site = site_definitions(load_site(Path(__file__).with_name("{file}")))
-defs = dg.Definitions.merge(site, dg.Definitions(executor=dg.in_process_executor))
+defs = dg.Definitions.merge(
+    site_definitions(load_site(Path(__file__).parent / "{file}")),
+    dg.Definitions(executor=dg.in_process_executor),
+)
 """
 
 _WORKSPACE = """
