@@ -105,14 +105,14 @@ class Run:
 
     @property
     def work_s(self) -> float:
-        """From its step's begin to the last page's materialization."""
-        return self.events["ASSET_MATERIALIZATION"].last - self.at("STEP_START")
+        """From its step's begin to the first check: by then every page has come to rest."""
+        return self.at("ASSET_CHECK_EVALUATION") - self.at("STEP_START")
 
     @property
     def checks_s(self) -> float:
-        """From the last page's materialization to the step's end."""
+        """From the first check to the step's end, the hooks included."""
         ended = self.events.get("STEP_SUCCESS") or self.events["STEP_FAILURE"]
-        return ended.last - self.events["ASSET_MATERIALIZATION"].last
+        return ended.last - self.at("ASSET_CHECK_EVALUATION")
 
     def each_ms(self, kind: str) -> float:
         """Between two events of ``kind`` that are written one right after the other."""
@@ -126,7 +126,7 @@ class Backfill:
 
     wall_s: float
     bound_s: float
-    """The latencies that the provider really served, spread over the calls in flight."""
+    """The latencies that the provider really served, spread over the calls its runs can have out."""
     runs: Sequence[Run]
 
     @property
@@ -231,7 +231,8 @@ def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int)
     wall_s = ended_at - min(run.at("PIPELINE_ENQUEUED") for run in runs)
     if len(served) != pages or wall_s > noticed_s:
         raise SystemExit(f"{len(served)} calls for {pages} pages: nothing to compare")
-    return Backfill(wall_s=wall_s, bound_s=sum(served) / IN_FLIGHT, runs=runs)
+    in_flight = IN_FLIGHT * min(len(runs), RUNS_AT_ONCE) // RUNS_AT_ONCE
+    return Backfill(wall_s=wall_s, bound_s=sum(served) / in_flight, runs=runs)
 
 
 def _register(dev: DagsterDev, assets: SiteAssets, keys: Sequence[str]) -> None:
@@ -273,13 +274,14 @@ def _table(done: Backfill, lane_s: float, pages: int, caption: str) -> Table:
     table.add_column("backfill", justify="right")
     table.add_column("lane alone", justify="right")
     after = done.wall_s - done.start_up_s
-    table.add_row("bound, s", f"{done.bound_s:.2f}", f"{done.bound_s:.2f}")
+    lane_bound_s = pages * LATENCY_S / IN_FLIGHT
+    table.add_row("bound, s", f"{done.bound_s:.2f}", f"{lane_bound_s:.2f}")
     table.add_row("wall, s", f"{done.wall_s:.2f}", f"{lane_s:.2f}")
     table.add_row("of it start-up of runs, s", f"{done.start_up_s:.2f}", "")
     table.add_row(
         f"wall after start-up to bound (goal: {GOAL})",
         f"{after / done.bound_s:.2f}",
-        f"{lane_s / done.bound_s:.2f}",
+        f"{lane_s / lane_bound_s:.2f}",
     )
     table.add_row("backfill to lane, after start-up", f"{after / lane_s:.2f}", "")
     for name, values in (
