@@ -126,7 +126,7 @@ class Backfill:
 
     wall_s: float
     bound_s: float
-    """The latencies that the provider really served, spread over the calls its runs can have out."""
+    """The latencies really served, spread over the calls that its runs can have out."""
     runs: Sequence[Run]
 
     @property
