@@ -8,6 +8,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from benchmarks.backfill import bench_backfill
 from benchmarks.buckets import bench_buckets
 from benchmarks.cap import bench_cap
 from benchmarks.drift import bench_drift
@@ -22,6 +23,7 @@ from benchmarks.waiting import bench_waiting
 from benchmarks.wordpress import bench_wordpress
 
 NAMES = (
+    "backfill",
     "buckets",
     "cap",
     "drift",
@@ -53,6 +55,7 @@ def main() -> None:
     )
     parser.add_argument("--many", type=int, default=1_000_000, help="pages of buckets (1000000)")
     parser.add_argument("--buckets", type=int, default=10_000, help="of buckets (10000)")
+    parser.add_argument("--backfill", type=int, default=1_000, help="pages of backfill (1000)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -68,6 +71,7 @@ def main() -> None:
 def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
     console = Console()
     benches: dict[str, Callable[[], None]] = {
+        "backfill": lambda: bench_backfill(console, pages=asked.backfill),
         "buckets": lambda: bench_buckets(console, pages=asked.many, buckets=asked.buckets),
         "cap": lambda: bench_cap(console),
         "drift": lambda: bench_drift(console, pages=asked.published),

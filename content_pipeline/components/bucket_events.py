@@ -69,6 +69,9 @@ class BucketEvents:
         """The topics that this run itself brought to the last of its stages."""
         return frozenset(self.made[last_of(self.stages)])
 
+    def begin(self, wanted: Sequence[str]) -> None:
+        """Nothing: a bucket is told of as a whole, at the end."""
+
     def page_came_to_rest(self, topic_key: str) -> None:
         """Take note of how far this run brought a page."""
         with self.ledger.begin() as connection:

@@ -89,6 +89,8 @@ class PageEvents:
     logged: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
     made: dict[Stage, set[str]] = field(default_factory=lambda: {stage: set() for stage in Stage})
     """Those of ``logged`` that this run brought about itself."""
+    told: dict[str, PageReport] = field(default_factory=dict)
+    """Failed pages by topic, as they stood when their checks were evaluated."""
 
     @property
     def made_last(self) -> frozenset[str]:
@@ -96,25 +98,43 @@ class PageEvents:
         return frozenset(self.made[in_order(self.stages)[-1]])
 
     def page_came_to_rest(self, topic_key: str) -> None:
-        """Materialize what is done of a page that this run worked on."""
+        """Materialize what is done of a page that this run worked on; tell at once why it failed.
+
+        A run may go on for minutes, and a person who must act need not wait for its end.
+        """
         with self.ledger.begin() as connection:
             (page,) = reports.page_reports(connection, self.assets.name, [topic_key])
             history = reports.history(connection, page.page_job_id)
             self._materialize(connection, page, made=reached_by(self.worker, history))
+        if page.needs_person:
+            tell_stories(self.log, self.assets, self.stages, [page])
+            self.told[topic_key] = page
+
+    def begin(self, wanted: Sequence[str]) -> None:
+        """Log what is done already of the topics ``wanted``.
+
+        Else they would read as being made for as long as the slowest page of the run takes.
+        """
+        self._found_done(self._reports(wanted))
 
     def finish(self, wanted: Sequence[str]) -> Seen:
         """Log what is done of the topics ``wanted`` and was not logged, and evaluate their checks.
 
-        What is found.
+        What is found. A page whose story was told at once is not told of again, unless it stands
+        otherwise now.
         """
-        with self.ledger.begin() as connection:
-            pages = reports.page_reports(connection, self.assets.name, wanted)
-        self.pages_found_done(pages)
-        tell_stories(self.log, self.assets, self.stages, pages)
+        pages = self._reports(wanted)
+        self._found_done(pages)
+        untold = [page for page in pages if self.told.get(page.topic_key) != page]
+        tell_stories(self.log, self.assets, self.stages, untold)
         known = {page.topic_key for page in pages}
         return Seen(pages=pages, unknown=[key for key in wanted if key not in known])
 
-    def pages_found_done(self, pages: Iterable[PageReport]) -> None:
+    def _reports(self, topic_keys: Sequence[str]) -> list[PageReport]:
+        with self.ledger.begin() as connection:
+            return reports.page_reports(connection, self.assets.name, topic_keys)
+
+    def _found_done(self, pages: Iterable[PageReport]) -> None:
         """Materialize what is done of ``pages`` and was not logged: this run did nothing for it."""
         for page in pages:
             with self.ledger.begin() as connection:

@@ -46,6 +46,8 @@ def work_on(
     """
     events = events_of_run(context, assets, runtime, selection.stages, buckets)
     rested: dict[str, None] = {}
+    if selection.topics is not None:
+        events.begin(selection.topics)
     with _within_run_limit(context, assets, interruption):
         for part in slices(assets, runtime, selection, buckets):
             for settled in advance(runtime, part, stop=interruption.stop):

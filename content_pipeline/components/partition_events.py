@@ -32,6 +32,10 @@ class RunEvents(Protocol):
         """The topics that the run itself brought to the last of its stages."""
         ...
 
+    def begin(self, wanted: Sequence[str]) -> None:
+        """Log what is done already of the topics ``wanted``."""
+        ...
+
     def page_came_to_rest(self, topic_key: str) -> None:
         """Take note of a page that the run worked on."""
         ...

@@ -5,6 +5,7 @@ here pays, publishes or moves a page, so the schedule is on from the start.
 """
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import dagster as dg
@@ -143,10 +144,15 @@ def _cost_metadata(report: SiteReport, file: Path) -> Metadata:
         "today_usd": dg.MetadataValue.float(float(costs.outlay.today_usd)),
         "window_usd": dg.MetadataValue.float(float(costs.usd)),
         "published": dg.MetadataValue.int(costs.pages),
-        **({} if page_usd is None else {"page_usd": dg.MetadataValue.float(float(page_usd))}),
+        **({} if page_usd is None else {"page_usd": _rounded(page_usd)}),
         "days": _days(report),
         **_tables(sections),
     }
+
+
+def _rounded(usd: Decimal) -> dg.MetadataValue:
+    """A quotient to a millionth of a dollar, which is less than the cheapest call costs."""
+    return dg.MetadataValue.float(float(round(usd, 6)))
 
 
 def _days(report: SiteReport) -> dg.MetadataValue:

@@ -228,3 +228,16 @@ def test_checks_can_be_run_without_their_assets_and_then_only_tell(drafted: Town
     assert (check.check_name, check.partition, check.passed) == ("valid", "t01", False)
     assert check.description == "Brigg 1 is generated: the site's rules are applied to the draft."
     assert drafted.report("t01").state is PageJobState.GENERATED
+
+
+def test_pages_that_were_done_before_are_shown_so_before_the_others_are_begun(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(3))
+    site.materialize_topics()
+    site.materialize(*Stage, pages=("t02", "t02"))
+    result = site.materialize(*Stage, pages=("t01", "t03"))
+    made = [event.partition for event in result.all_events if event.is_step_materialization]
+    pages = [key for key in made if key is not None]
+    assert pages[:3] == ["t02"] * 3
+    assert sorted(pages) == sorted(["t01", "t02", "t03"] * 3)

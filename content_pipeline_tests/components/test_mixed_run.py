@@ -332,3 +332,19 @@ def test_repaired_and_due_pages_are_taken_up_by_one_run_without_partitions(mixed
         (name, key) for name in ("generated", "valid", "published") for key in (REFUSED, WAITING)
     }
     assert (site.billed(), len(site.writes())) == (mixed.billed + 2, mixed.writes + 2)
+
+
+def test_a_failed_page_is_told_once_and_while_others_are_still_at_work(mixed: Mixed) -> None:
+    kept = [entry.dagster_event for entry in mixed.site.instance.all_logs(mixed.result.run_id)]
+    told, found = [], []
+    for place, event in enumerate(kept):
+        if event is None:
+            continue
+        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            if event.asset_check_evaluation_data.partition == REFUSED:
+                told.append(place)
+        elif event.is_step_materialization and event.partition == LOST:
+            found.append(place)
+    assert len(told) == len(Stage)
+    # The look at the lost answer comes a second after the loss, long after the refusal.
+    assert max(told) < min(found)

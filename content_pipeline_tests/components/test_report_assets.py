@@ -65,6 +65,7 @@ def test_the_cost_report_shows_the_dollars_of_the_ledger(make_site: MakeSite) ->
     assert Decimal(str(found["window_usd"].value)) == spent > 0
     assert found["today_usd"] == found["window_usd"]
     assert found["published"].value == 2
+    assert found["page_usd"].value == float(round(spent / 2, 6))
     days = found["days"]
     assert isinstance(days, dg.TableMetadataValue)
     assert [(row.data["published"], row.data["usd_not_ok"]) for row in days.records] == [(2, 0.0)]
