@@ -24,6 +24,7 @@ from content_pipeline.components.report_assets import (
 from content_pipeline.components.republishing import build_republish_job
 from content_pipeline.components.schedule import build_pages_job, build_schedule
 from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.components.site_scaffold import SiteScaffolder
 from content_pipeline.components.site_watch import (
     build_site_changes_sensor,
     build_survey_job,
@@ -35,6 +36,7 @@ from content_pipeline.core.site import SiteSettings
 from content_pipeline.site_files import Site, load_site
 
 
+@dg.scaffold_with(SiteScaffolder)
 class ContentSite(dg.Component):
     """One site: its topics, the pages made of them, and what is announced of them."""
 
