@@ -12,6 +12,7 @@ import pytest
 from dagster.components.testing import create_defs_folder_sandbox
 
 import content_pipeline
+from content_pipeline.components.broken_site import VALIDATION_VARIABLE
 from content_pipeline.components.content_site import ContentSite
 from content_pipeline.config import Project
 from content_pipeline.core.site import SiteSettings
@@ -45,9 +46,14 @@ def declared(attributes: dict[str, Any], *, without: str = "") -> Iterator[dg.De
 
 
 def complaint(attributes: dict[str, Any], **options: str) -> str:
-    """What Dagster says of a site that it cannot load, causes included."""
-    with pytest.raises(Exception, match="towns") as caught, declared(attributes, **options):
-        pass
+    """What Dagster says to who checks a site that it cannot load, causes included."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(Exception, match="towns") as caught,
+    ):
+        patch.setenv(VALIDATION_VARIABLE, "1")
+        with declared(attributes, **options):
+            pass
     causes, error = [], caught.value
     while error is not None:
         causes.append(str(error))
@@ -197,7 +203,9 @@ def test_a_missing_prompt_is_named() -> None:
 
 
 def test_dagster_and_the_command_line_know_the_same_keys() -> None:
-    assert ContentSite.get_model_cls() is SiteSettings
+    told = ContentSite.get_model_cls().model_json_schema()
+    for name in ("properties", "required", "additionalProperties", "$defs"):
+        assert told[name] == SiteSettings.model_json_schema()[name]
     module, _, name = COMPONENT_TYPE.rpartition(".")
     assert getattr(sys.modules[module], name) is ContentSite
 
