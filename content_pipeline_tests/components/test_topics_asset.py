@@ -30,6 +30,7 @@ def test_each_topic_becomes_a_partition_in_the_order_of_the_table(make_site: Mak
         "rejected": 0,
         "new_partitions": 4,
     }
+    assert _last(site).metadata["dagster/row_count"].value == 4
     assert site.billed() == 0
 
 
