@@ -27,6 +27,7 @@ from content_pipeline_tests.components.conftest import (
 )
 
 pytestmark = [
+    pytest.mark.oldest,
     # What Dagster's own loader uses while it reads a site's file.
     pytest.mark.filterwarnings("ignore:.*parse_obj_as:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::dagster.BetaWarning"),

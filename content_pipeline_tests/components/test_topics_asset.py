@@ -1,8 +1,11 @@
 """The table of topics as an asset."""
 
 import dagster as dg
+import pytest
 
 from content_pipeline_tests.components.conftest import MakeSite, TownSite, rows_of, write_table
+
+pytestmark = pytest.mark.oldest
 
 
 def _last(site: TownSite) -> dg.AssetMaterialization:
