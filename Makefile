@@ -40,7 +40,9 @@ test: $(READY) ## run the tests
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup $(TEST_ARGS)
 
 oldest: $(OLDEST_READY) ## run the tests of what touches other packages, on the oldest declared versions
-	PYTHONHASHSEED=0 $(OLDEST)/bin/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup -m oldest $(TEST_ARGS)
+	@# By name: to collect all tests for the few that are marked takes longer than to run these.
+	PYTHONHASHSEED=0 $(OLDEST)/bin/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup -m oldest $(TEST_ARGS) \
+		$$(grep -rl --include='test_*.py' 'mark\.oldest' content_pipeline_tests)
 
 $(OLDEST_READY): $(READY) constraints-oldest.txt
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(OLDEST)
