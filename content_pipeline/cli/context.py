@@ -3,7 +3,7 @@
 import getpass
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
@@ -94,11 +94,14 @@ def opened_ledger(project: Project | None = None) -> Iterator[Ledger]:
 
 @contextmanager
 def opened_site(name: str | None) -> Iterator[SiteRuntime]:
-    """The one site that is meant with all that works on it, its ledger closed afterwards."""
+    """The one site that is meant with all that works on it, closed afterwards with its ledger."""
     project = find_project()
     site = choose_site(project, name)
-    with opened_ledger(project) as ledger:
-        yield open_site(site, project, ledger, purpose="cli")
+    with (
+        opened_ledger(project) as ledger,
+        closing(open_site(site, project, ledger, purpose="cli")) as runtime,
+    ):
+        yield runtime
 
 
 def person() -> str:

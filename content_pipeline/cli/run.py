@@ -50,7 +50,7 @@ def run(site_name: str | None, file: Path | None, *, quiet: bool) -> None:
     site = choose_site(project, site_name, file)
     with opened_ledger(project) as ledger:
         runtime = open_site(site, project, ledger, purpose="cli")
-        with closing(runtime.model):
+        with closing(runtime):
             intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
             summary = _work(runtime, project, site, intake, quiet=quiet)
     if not quiet:

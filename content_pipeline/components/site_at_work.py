@@ -14,7 +14,6 @@ from sqlalchemy.exc import OperationalError
 from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.components.project import this_project
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable
-from content_pipeline.core.ports import NewsHook
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site
@@ -52,18 +51,8 @@ def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """
     with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _final_but_for(), closing(runtime.model), _closing_hooks(runtime):
+        with _final_but_for(), closing(runtime):
             yield runtime
-
-
-@contextmanager
-def _closing_hooks(runtime: SiteRuntime) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for hook in runtime.hooks:
-            if isinstance(hook, NewsHook):
-                hook.close()
 
 
 @contextmanager

@@ -274,5 +274,14 @@ class NewsHook(Protocol):
         ...
 
 
+@runtime_checkable
+class Connected(Protocol):
+    """An adapter that keeps connections open between its calls; a folder, say, keeps none."""
+
+    def close(self) -> None:
+        """Close every connection; the adapter is not used afterwards."""
+        ...
+
+
 SiteHook = ListingHook | NewsHook
 """Something to be told after pages changed."""

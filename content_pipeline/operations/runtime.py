@@ -1,7 +1,7 @@
 """What an operation works with: one site, its ledger and its adapters, as one value."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
@@ -10,6 +10,7 @@ from content_pipeline.core.chain import Chain
 from content_pipeline.core.cms import CMS, PublicPages
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import (
+    Connected,
     EmbeddingModel,
     LanguageModel,
     NewsHook,
@@ -138,6 +139,13 @@ class SiteRuntime:
         """
         own = next((each.retries for each in self.chain.steps if each.name == step), {})
         return {**self.site.retries, **own}
+
+    def close(self) -> None:
+        """Close what the adapters keep open, the failing ones too; the ledger is its opener's."""
+        with ExitStack() as stack:
+            for part in (self.model, self.cms, self.public, *self.hooks):
+                if isinstance(part, Connected):
+                    stack.callback(part.close)
 
     @property
     def hook_delays_s(self) -> dict[str, float]:

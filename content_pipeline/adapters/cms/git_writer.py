@@ -23,6 +23,10 @@ TRIES = 6
 MOST_AT_ONCE = 100
 """Changes of one commit: a person can still read what it did."""
 
+PAUSE_S = 60.0
+"""Nobody pushes for so long to a remote repository that is locked or full. Every page would be
+refused alike, and a thousand pages would use up their tries on one stale lock file."""
+
 Files = Mapping[str, bytes | None]
 """File name → its new content; None deletes it."""
 
@@ -228,12 +232,12 @@ def _refused(refusal: Refusal, words: str, clone: GitClone) -> CallFailed:
             f"{where} moved {TRIES} times while we pushed; nothing was written",
         ),
         Refusal.LOCKED: (
-            FailureClass.STORAGE,
+            FailureClass.THROTTLED,
             f"{where} is locked by a git process, perhaps one that crashed ({words}); when none "
             "runs there, remove that lock file in the remote repository",
         ),
         Refusal.UNSTORED: (
-            FailureClass.TRANSIENT,
+            FailureClass.THROTTLED,
             f"{where} could not store the commit ({words}); free space there",
         ),
         Refusal.FORBIDDEN: (
@@ -242,7 +246,14 @@ def _refused(refusal: Refusal, words: str, clone: GitClone) -> CallFailed:
         ),
         Refusal.REFUSED: (FailureClass.REQUEST, f"{where} refuses the commit: {words}"),
     }[refusal]
-    return CallFailed(Failure(failure_class=failure_class, message=message, code=str(refusal)))
+    return CallFailed(
+        Failure(
+            failure_class=failure_class,
+            message=message,
+            code=str(refusal),
+            retry_after_s=PAUSE_S if failure_class is FailureClass.THROTTLED else None,
+        )
+    )
 
 
 def _raced(change: Change) -> CallFailed:

@@ -261,7 +261,8 @@ def test_a_lock_that_a_crash_left_in_the_remote_is_named_with_what_to_do(
 ) -> None:
     (repository.bare / lock).touch()
     failure = refused(cms)
-    assert failure.failure_class is FailureClass.STORAGE
+    assert failure.failure_class is FailureClass.THROTTLED
+    assert failure.retry_after_s == 60, "no other page finds the lock by using up a try"
     assert lock in failure.message
     assert "remove that lock file" in failure.message
     assert repository.names() == []
