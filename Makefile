@@ -5,10 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev
 TEST_ARGS ?=
+# The oldest versions that pyproject.toml declares, in an environment of their own.
+OLDEST := .venv-oldest
+OLDEST_READY := $(OLDEST)/.ready
+OLDEST_INSTALL := $(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --constraint constraints-oldest.txt --editable . --group dev
 # More than cores: most tests wait for a server or a lease most of the time.
 TEST_PROCESSES ?= 4
 
-.PHONY: help setup run dev test partners wordpress redis ghost directus check format lint types contracts bench constraints stop clean
+.PHONY: help setup run dev test oldest partners wordpress redis ghost directus check format lint types contracts bench constraints stop clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +38,16 @@ dev: $(READY) ## the Dagster UI on http://127.0.0.1:3000
 test: $(READY) ## run the tests
 	@# The same seed everywhere: processes that collect a set in another order refuse to share it.
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup $(TEST_ARGS)
+
+oldest: $(OLDEST_READY) ## run the tests of what touches other packages, on the oldest declared versions
+	@# By name: to collect all tests for the few that are marked takes longer than to run these.
+	PYTHONHASHSEED=0 $(OLDEST)/bin/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup -m oldest $(TEST_ARGS) \
+		$$(grep -rl --include='test_*.py' 'mark\.oldest' content_pipeline_tests)
+
+$(OLDEST_READY): $(READY) constraints-oldest.txt
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(OLDEST)
+	@$(OLDEST_INSTALL) || $(OLDEST_INSTALL) --system-certs
+	@touch $(OLDEST_READY)
 
 partners: ## set up the partners some tests run against (llmock, aimock, mitmproxy, Hugo; 340 MB)
 	PYTHON=$(PYTHON) scripts/partners.sh
@@ -71,6 +85,9 @@ constraints: $(READY) ## resolve the pinned versions anew
 	@echo '# Versions that are known to work together. Made by `make constraints`; never edited by hand.' > constraints.txt
 	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --quiet --upgrade >> constraints.txt
+	@echo '# The oldest versions that pyproject.toml declares. Made by `make constraints`; never edited by hand.' > constraints-oldest.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--resolution lowest-direct --no-header --no-annotate --quiet --upgrade >> constraints-oldest.txt
 
 stop: $(READY) ## stop the embedded database and the sandbox provider
 	$(BIN)/content-pipeline sandbox stop

@@ -16,6 +16,8 @@ from content_pipeline.core.topics import Topic, parse_row
 from content_pipeline.site_files import Site, load_site
 from content_pipeline_tests.core.samples import ROW, site_document
 
+pytestmark = pytest.mark.oldest
+
 EXAMPLE = Path(site_files.__file__).parent / "defs" / "countries" / "defs.yaml"
 
 GOOD = """\

@@ -8,6 +8,7 @@ for telling at once what it would gather.
 import dagster as dg
 
 from content_pipeline.components.announcement import tell_hooks
+from content_pipeline.components.asset_metadata import hook_metadata
 from content_pipeline.components.site_assets import ANNOUNCEMENT_VERSION, SiteAssets
 from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_at_work
 from content_pipeline.core.states import Stage
@@ -44,8 +45,9 @@ def _build(assets: SiteAssets, name: str, kind: str) -> dg.AssetsDefinition:
         group_name=assets.name,
         kinds={kind},
         owners=assets.owners,
-        tags={"site": assets.name},
+        tags=assets.tags,
         code_version=ANNOUNCEMENT_VERSION,
+        metadata=hook_metadata(assets.site, kind),
         retry_policy=INFRASTRUCTURE_RETRIES,
     )
     def announcement(context: dg.AssetExecutionContext) -> dg.MaterializeResult:

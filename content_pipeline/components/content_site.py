@@ -10,6 +10,12 @@ import dagster as dg
 from pydantic import BaseModel
 
 from content_pipeline.components.announcement_assets import build_announcements
+from content_pipeline.components.broken_site import (
+    BrokenSite,
+    broken_definitions,
+    is_being_checked,
+    set_aside,
+)
 from content_pipeline.components.due_work import build_due_job, build_due_sensor
 from content_pipeline.components.lane_assets import build_lane
 from content_pipeline.components.partitions_sensor import build_partitions_sensor
@@ -22,6 +28,8 @@ from content_pipeline.components.report_assets import (
 from content_pipeline.components.republishing import build_republish_job
 from content_pipeline.components.schedule import build_pages_job, build_schedule
 from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.components.site_attributes import SiteAttributes
+from content_pipeline.components.site_scaffold import SiteScaffolder
 from content_pipeline.components.site_watch import (
     build_site_changes_sensor,
     build_survey_job,
@@ -29,20 +37,21 @@ from content_pipeline.components.site_watch import (
 )
 from content_pipeline.components.topics_asset import build_topics
 from content_pipeline.config import SITE_FILE
-from content_pipeline.core.site import SiteSettings
+from content_pipeline.core.errors import SiteFileError
 from content_pipeline.site_files import Site, load_site
 
 
+@dg.scaffold_with(SiteScaffolder)
 class ContentSite(dg.Component):
     """One site: its topics, the pages made of them, and what is announced of them."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site | BrokenSite) -> None:
         self.site = site
 
     @classmethod
     def get_model_cls(cls) -> type[BaseModel]:
         """What may stand in ``attributes``."""
-        return SiteSettings
+        return SiteAttributes
 
     @classmethod
     def get_spec(cls) -> dg.ComponentTypeSpec:
@@ -58,15 +67,23 @@ class ContentSite(dg.Component):
         attributes: BaseModel | None,  # noqa: ARG003 - see below
         context: dg.ComponentLoadContext,
     ) -> "ContentSite":
-        """The site of the file that ``context`` is about. Raises SiteFileError.
+        """The site of the file that ``context`` is about; a broken one is set aside.
 
-        Dagster has validated ``attributes`` by then; what it does not look for (a key given twice,
-        a credential, a missing prompt) is found here, as on the command line.
+        Raises SiteFileError to those who check definitions. Dagster has read ``attributes`` by
+        then; what is wrong with them, and what it does not look for (a key given twice, a
+        credential, a missing prompt), is found here, as on the command line.
         """
-        return cls(load_site(context.path / SITE_FILE))
+        try:
+            return cls(load_site(context.path / SITE_FILE))
+        except SiteFileError as error:
+            if is_being_checked():
+                raise
+            return cls(set_aside(context.path, error))
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002
         """The site's assets, checks, jobs, sensors and schedules."""
+        if isinstance(self.site, BrokenSite):
+            return broken_definitions(self.site)
         return site_definitions(self.site)
 
 

@@ -10,9 +10,16 @@ from pathlib import Path
 
 import dagster as dg
 
+from content_pipeline.components.asset_metadata import (
+    COLUMN_SCHEMA,
+    COST_DAYS,
+    HEALTH_FIGURES,
+    URI,
+    columns,
+)
 from content_pipeline.components.page_metadata import Metadata, table
 from content_pipeline.components.project import this_project
-from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.components.site_assets import REPORTS_VERSION, SiteAssets
 from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_ledger
 from content_pipeline.core.health import HealthCheck, Refresh
 from content_pipeline.core.identity import digest
@@ -38,6 +45,8 @@ CHECKS: dict[str, dict[HealthCheck, str]] = {
     },
 }
 """Asset → its checks. They warn: a report that is red would hide the pages that are."""
+
+_COLUMNS = {COST_REPORT: COST_DAYS, PIPELINE_HEALTH: HEALTH_FIGURES}
 
 _DESCRIPTIONS = {
     COST_REPORT: (
@@ -68,7 +77,11 @@ def build_reports(assets: SiteAssets) -> dg.AssetsDefinition:
                 group_name=assets.name,
                 kinds={"html"},
                 owners=assets.owners,
-                tags={"site": assets.name},
+                tags=assets.tags,
+                code_version=REPORTS_VERSION,
+                metadata={
+                    COLUMN_SCHEMA: dg.MetadataValue.table_schema(columns(_COLUMNS[name])),
+                },
                 skippable=True,
             )
             for name, description in _DESCRIPTIONS.items()
@@ -141,6 +154,7 @@ def _cost_metadata(report: SiteReport, file: Path) -> Metadata:
     return {
         "report": dg.MetadataValue.md(markdown(cost_figures(report), verdicts, sections)),
         "file": dg.MetadataValue.path(file),
+        URI: dg.MetadataValue.url(file.resolve().as_uri()),
         "today_usd": dg.MetadataValue.float(float(costs.outlay.today_usd)),
         "window_usd": dg.MetadataValue.float(float(costs.usd)),
         "published": dg.MetadataValue.int(costs.pages),
@@ -170,8 +184,7 @@ def _days(report: SiteReport) -> dg.MetadataValue:
         for day in reversed(report.seen.days)
         if day in spent or day in report.costs.published
     ]
-    columns = (("day", "string"), ("usd", "float"), ("usd_not_ok", "float"), ("published", "int"))
-    return table(columns, rows)
+    return table(COST_DAYS, rows)
 
 
 def _health_metadata(report: SiteReport, file: Path) -> Metadata:
@@ -183,6 +196,7 @@ def _health_metadata(report: SiteReport, file: Path) -> Metadata:
     return {
         "report": dg.MetadataValue.md(markdown(health_figures(report), verdicts, sections)),
         "file": dg.MetadataValue.path(file),
+        URI: dg.MetadataValue.url(file.resolve().as_uri()),
         "due": dg.MetadataValue.int(health.queue.due),
         "queue_age_s": dg.MetadataValue.float(round(health.queue.age_s, 1)),
         "uncertain": dg.MetadataValue.int(uncertain),

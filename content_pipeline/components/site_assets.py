@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
+from content_pipeline.components.asset_metadata import site_uri
 from content_pipeline.core.buckets import Buckets
 from content_pipeline.core.states import Stage
 from content_pipeline.site_files import Site
@@ -17,6 +18,11 @@ from content_pipeline.site_files import Site
 TOPICS_VERSION = "table"
 """The data version of ``topics``, always: a refreshed table with the same rows changes no page, and
 a changed row shows in the page itself."""
+
+TOPICS_CODE_VERSION = "1"
+REPORTS_VERSION = "1"
+"""The code versions of what no prompt or model changes; raised when the code makes something else.
+"""
 
 ANNOUNCEMENT_VERSION = "1"
 """The code version of the hooks' assets; without one their logged events would read as unsynced."""
@@ -127,6 +133,11 @@ class SiteAssets:
             return []
         return [owner if _EMAIL.fullmatch(owner) else f"team:{owner}"]
 
+    @property
+    def tags(self) -> dict[str, str]:
+        """What every asset of the site is found by."""
+        return {"site": self.name}
+
     def stage_specs(self) -> list[dg.AssetSpec]:
         """``draft``, ``page`` and ``artifact``, each skippable: a page may not get that far."""
         settings = self.site.settings
@@ -149,12 +160,13 @@ class SiteAssets:
                 group_name=self.name,
                 kinds=kinds[stage],
                 owners=self.owners,
-                tags={"site": self.name},
+                tags=self.tags,
                 code_version=self.site.generation_version,
                 metadata={
                     "model": settings.generation.model,
                     "generation_version": self.site.generation_version,
                     "site": dg.MetadataValue.url(settings.base_url),
+                    **(site_uri(self.site) if stage is Stage.ARTIFACT else {}),
                 },
                 skippable=True,
             )

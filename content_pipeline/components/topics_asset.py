@@ -9,8 +9,13 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from content_pipeline.bootstrap import topic_rows
+from content_pipeline.components.asset_metadata import ROW_COUNT, topics_metadata
 from content_pipeline.components.page_metadata import Metadata, table
-from content_pipeline.components.site_assets import TOPICS_VERSION, SiteAssets
+from content_pipeline.components.site_assets import (
+    TOPICS_CODE_VERSION,
+    TOPICS_VERSION,
+    SiteAssets,
+)
 from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_at_work
 from content_pipeline.ledger import intake, overview, reports
 from content_pipeline.ledger.intake import Intake
@@ -35,8 +40,9 @@ def build_topics(assets: SiteAssets) -> dg.AssetsDefinition:
         group_name=assets.name,
         kinds={"sql" if source.table is None else source.table.rpartition(".")[2].lower()},
         owners=assets.owners,
-        tags={"site": assets.name},
-        metadata={"source": source.table or "a SQL query", "id_column": source.id},
+        tags=assets.tags,
+        code_version=TOPICS_CODE_VERSION,
+        metadata=topics_metadata(assets.site),
         check_specs=[
             dg.AssetCheckSpec(
                 CHECK, asset=assets.topics, description="Whether every row can become a page."
@@ -107,6 +113,7 @@ def _metadata(taken: Intake, new_partitions: int, reasons: list[_Reason]) -> Met
         "new_partitions": new_partitions,
     }
     found: Metadata = {name: dg.MetadataValue.int(count) for name, count in counts.items()}
+    found[ROW_COUNT] = dg.MetadataValue.int(counts["rows"])
     if taken.rolled_back is not None:
         found["rolled_back"] = dg.MetadataValue.text(taken.rolled_back)
     if taken.retired:

@@ -20,6 +20,8 @@ from content_pipeline.adapters.tables import read_file, read_query, rows_of
 from content_pipeline.core.errors import TopicTableError
 from content_pipeline.core.topics import MALFORMED, UNREADABLE
 
+pytestmark = pytest.mark.oldest
+
 PAIR = ("code", "name")
 
 

@@ -12,6 +12,7 @@ import pytest
 from dagster.components.testing import create_defs_folder_sandbox
 
 import content_pipeline
+from content_pipeline.components.broken_site import VALIDATION_VARIABLE
 from content_pipeline.components.content_site import ContentSite
 from content_pipeline.config import Project
 from content_pipeline.core.site import SiteSettings
@@ -26,6 +27,7 @@ from content_pipeline_tests.components.conftest import (
 )
 
 pytestmark = [
+    pytest.mark.oldest,
     # What Dagster's own loader uses while it reads a site's file.
     pytest.mark.filterwarnings("ignore:.*parse_obj_as:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::dagster.BetaWarning"),
@@ -45,9 +47,14 @@ def declared(attributes: dict[str, Any], *, without: str = "") -> Iterator[dg.De
 
 
 def complaint(attributes: dict[str, Any], **options: str) -> str:
-    """What Dagster says of a site that it cannot load, causes included."""
-    with pytest.raises(Exception, match="towns") as caught, declared(attributes, **options):
-        pass
+    """What Dagster says to who checks a site that it cannot load, causes included."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(Exception, match="towns") as caught,
+    ):
+        patch.setenv(VALIDATION_VARIABLE, "1")
+        with declared(attributes, **options):
+            pass
     causes, error = [], caught.value
     while error is not None:
         causes.append(str(error))
@@ -140,6 +147,61 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             assert graph.get(key).owners == ["team:town team"]
 
 
+def test_every_asset_says_what_it_is_made_of_by_which_code_and_by_what_it_is_found() -> None:
+    hooks = [{"kind": "sitemap"}, {"kind": "index_page"}, {"kind": "deploy_hook"}]
+    with declared(settings_of("towns", announce=hooks)) as found:
+        graph = found.resolve_asset_graph()
+        keys = found.resolve_all_asset_keys()
+        assert len(keys) == 9
+        for key in keys:
+            asset = graph.get(key)
+            assert asset.kinds, key
+            assert asset.description, key
+            assert asset.code_version, key
+            assert asset.tags["site"] == "towns", key
+
+
+def test_what_lies_somewhere_says_where() -> None:
+    hooks = [{"kind": "sitemap"}, {"kind": "index_page"}, {"kind": "deploy_hook"}]
+    with declared(settings_of("towns", announce=hooks)) as found:
+        graph = found.resolve_asset_graph()
+        told = {
+            key.path[-1]: graph.get(key).metadata["dagster/uri"].value
+            for key in found.resolve_all_asset_keys()
+            if "dagster/uri" in graph.get(key).metadata
+        }
+    assert told.pop("topics").endswith("/defs/towns/topics.csv")
+    assert told == {
+        "artifact": "https://towns.example/",
+        "index_page": "https://towns.example/",
+        "sitemap": "https://towns.example/sitemap.xml",
+    }
+
+
+def test_a_query_is_not_told_where_it_is_sent() -> None:
+    topics = {"query": "SELECT 1", "database_env": "TOWNS_URL", "id": "code", "name": "name"}
+    with declared(settings_of("towns", topics=topics)) as found:
+        metadata = found.resolve_asset_graph().get(dg.AssetKey(["towns", "topics"])).metadata
+    assert "dagster/uri" not in metadata
+    assert metadata["source"].value == "a SQL query"
+
+
+def test_the_table_of_topics_says_which_columns_enter_a_page_and_what_they_mean() -> None:
+    with declared(settings_of("towns")) as found:
+        metadata = found.resolve_asset_graph().get(dg.AssetKey(["towns", "topics"])).metadata
+    schema = metadata["dagster/column_schema"].value
+    assert [
+        (column.name, column.constraints.nullable, column.constraints.unique)
+        for column in schema.columns
+    ] == [
+        ("code", False, True),
+        ("known_for", True, False),
+        ("name", False, False),
+        ("population", False, False),
+    ]
+    assert schema.columns[1].description == "The fact 'Known for'."
+
+
 def test_the_pages_are_one_step_that_can_be_run_in_part_and_in_batches() -> None:
     with declared(settings_of("towns")) as found:
         (lane,) = [each for each in found.assets or () if len(getattr(each, "keys", ())) == 3]
@@ -198,7 +260,9 @@ def test_a_missing_prompt_is_named() -> None:
 
 
 def test_dagster_and_the_command_line_know_the_same_keys() -> None:
-    assert ContentSite.get_model_cls() is SiteSettings
+    told = ContentSite.get_model_cls().model_json_schema()
+    for name in ("properties", "required", "additionalProperties", "$defs"):
+        assert told[name] == SiteSettings.model_json_schema()[name]
     module, _, name = COMPONENT_TYPE.rpartition(".")
     assert getattr(sys.modules[module], name) is ContentSite
 

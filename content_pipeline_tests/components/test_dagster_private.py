@@ -21,18 +21,24 @@ from content_pipeline.components.dagster_private import (
 )
 from content_pipeline_tests.components.conftest import REPOSITORY
 
-SHELL = [
-    *(REPOSITORY / "content_pipeline" / "components").glob("*.py"),
-    REPOSITORY / "content_pipeline" / "definitions.py",
+pytestmark = pytest.mark.oldest
+
+OURS = {Path(dagster_private.__file__), Path(__file__)}
+"""The one module that may, and the test that looks at what it uses."""
+
+FILES = [
+    file
+    for folder in ("content_pipeline", "content_pipeline_tests", "benchmarks", "scripts", "docs")
+    for file in sorted((REPOSITORY / folder).rglob("*.py"))
 ]
 
 
 def _imported(file: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(file.read_text()))
+    """Modules and names that are imported anywhere in ``file``, in full."""
     names = set()
-    for node in nodes:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return names
@@ -40,15 +46,33 @@ def _imported(file: Path) -> set[str]:
 
 def _is_private(module: str) -> bool:
     package, *parts = module.split(".")
-    return package == "dagster_postgres" or (
+    return package in {"dagster_postgres", "dagster_shared", "dagster_dg_core"} or (
         package == "dagster" and any(part.startswith("_") for part in parts)
     )
 
 
-@pytest.mark.parametrize("file", SHELL, ids=lambda file: file.name)
-def test_one_module_alone_imports_what_is_private(file: Path) -> None:
-    private = {module for module in _imported(file) if _is_private(module)}
-    assert bool(private) == (file == Path(dagster_private.__file__))
+def test_one_module_alone_imports_what_is_private() -> None:
+    private = {file for file in FILES if any(map(_is_private, _imported(file)))}
+    assert private == OURS
+
+
+def test_nothing_else_of_the_shell_uses_a_private_attribute() -> None:
+    """Of Dagster's objects, that is: a name with a single underscore on anything but ourselves."""
+    shell = [file for file in FILES if file.parent.name == "components" and file not in OURS]
+    for file in shell:
+        if not file.is_relative_to(REPOSITORY / "content_pipeline"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                assert owner in {"self", "cls"} or node.attr.startswith("__"), (
+                    f"{file.name}:{node.lineno} uses {node.attr}"
+                )
+
+
+@pytest.mark.parametrize("name", dagster_private.__all__)
+def test_each_private_name_is_there_in_the_dagster_that_is_installed(name: str) -> None:
+    assert getattr(dagster_private, name, None) is not None
 
 
 @pytest.mark.parametrize("name", ["_run_storage", "_event_log_storage", "_schedule_storage"])

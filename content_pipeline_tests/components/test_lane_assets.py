@@ -18,6 +18,8 @@ from content_pipeline_tests.components.conftest import (
 )
 from content_pipeline_tests.components.failures import reason_of
 
+pytestmark = pytest.mark.oldest
+
 MISSING, MATERIALIZED, FAILED = "MISSING", "MATERIALIZED", "FAILED"
 
 

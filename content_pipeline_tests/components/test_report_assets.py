@@ -92,6 +92,30 @@ def test_it_says_where_the_file_is_that_the_command_line_writes_too(make_site: M
     assert "<h2>Health</h2>" in page
 
 
+def test_its_definition_says_the_columns_that_it_then_shows(make_site: MakeSite) -> None:
+    site = published(make_site)
+    make_reports(site)
+    graph = site.definitions.resolve_asset_graph()
+    declared = {
+        name: [
+            (column.name, column.type)
+            for column in graph.get(report_key(site.assets, name))
+            .metadata["dagster/column_schema"]
+            .value.columns
+        ]
+        for name in BOTH
+    }
+    days = shown(site, COST_REPORT)["days"]
+    assert isinstance(days, dg.TableMetadataValue)
+    assert [(column.name, column.type) for column in days.schema.columns] == declared[COST_REPORT]
+    figures = shown(site, PIPELINE_HEALTH)
+    kinds = {"int": int, "float": float}
+    for name, kind in declared[PIPELINE_HEALTH]:
+        assert isinstance(figures[name].value, kinds[kind]), name
+    for name in BOTH:
+        assert shown(site, name)["dagster/uri"].value == file_of(site).resolve().as_uri()
+
+
 def test_one_report_can_be_made_alone_and_the_file_is_whole_all_the_same(
     make_site: MakeSite,
 ) -> None:

@@ -1,10 +1,11 @@
 """The schedule: what a tick plans and requests, and that its runs do exactly that."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import dagster as dg
 import pytest
-from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.operations.repair import retry
@@ -25,7 +26,17 @@ def schedule_of(site: TownSite) -> dg.ScheduleDefinition:
     return found
 
 
-def tick(site: TownSite, at: datetime = NIGHT) -> ScheduleExecutionData:
+class Answer(Protocol):
+    """What the daemon reads of a schedule's answer; its class is Dagster's own."""
+
+    @property
+    def run_requests(self) -> Sequence[dg.RunRequest] | None: ...
+
+    @property
+    def skip_message(self) -> str | None: ...
+
+
+def tick(site: TownSite, at: datetime = NIGHT) -> Answer:
     """What the daemon would get from the schedule."""
     with dg.build_schedule_context(site.instance, scheduled_execution_time=at) as context:
         return schedule_of(site).evaluate_tick(context)

@@ -15,6 +15,8 @@ from content_pipeline.config import Project
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.postgres.server import EmbeddedServer
 
+pytestmark = pytest.mark.oldest
+
 PARTS = ("run_storage", "event_log_storage", "schedule_storage")
 
 

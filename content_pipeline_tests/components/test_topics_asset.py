@@ -1,8 +1,11 @@
 """The table of topics as an asset."""
 
 import dagster as dg
+import pytest
 
 from content_pipeline_tests.components.conftest import MakeSite, TownSite, rows_of, write_table
+
+pytestmark = pytest.mark.oldest
 
 
 def _last(site: TownSite) -> dg.AssetMaterialization:
@@ -30,6 +33,7 @@ def test_each_topic_becomes_a_partition_in_the_order_of_the_table(make_site: Mak
         "rejected": 0,
         "new_partitions": 4,
     }
+    assert _last(site).metadata["dagster/row_count"].value == 4
     assert site.billed() == 0
 
 

@@ -16,6 +16,8 @@ from content_pipeline.core.rendering import (
 )
 from content_pipeline_tests.core.hostile_text import PAYLOADS, Judge
 
+pytestmark = pytest.mark.oldest
+
 
 def article(**changes: object) -> Article:
     content: dict[str, object] = {

@@ -18,6 +18,8 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.schema import SCHEMA, allowed_moves, metadata
 from content_pipeline_tests.ledger.conftest import MakeDatabase
 
+pytestmark = pytest.mark.oldest
+
 CATALOGUE = {
     "columns": """
         SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default,

@@ -14,6 +14,8 @@ from content_pipeline.core.errors import ConfigurationError, UnknownPrice
 from content_pipeline.core.money import Usage
 from content_pipeline_tests.adapters.llm.samples import now
 
+pytestmark = pytest.mark.oldest
+
 PRICES = GenaiPrices(provider="openai", now=now)
 
 
