@@ -22,7 +22,8 @@ from content_pipeline.ledger import run_signs
 from content_pipeline.ledger.changed_pages import Position, changed_pages
 from content_pipeline.ledger.database import Ledger
 
-INTERVAL_S = 30
+INTERVAL_S = 15
+"""With half a minute of silence and a second look, a dead run is ended within a minute or so."""
 
 SETTLED_S = 20.0
 """A page that changed since is left for the next look: who changed it may just be telling of it."""

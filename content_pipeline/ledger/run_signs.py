@@ -12,8 +12,8 @@ from sqlalchemy import Connection, bindparam, delete, select, text
 
 from content_pipeline.ledger.schema import SCHEMA, run_signs
 
-CONFIRMED_AFTER_S = 15.0
-"""A run is given up by a second look only, so long after the first: three signs of a live worker.
+CONFIRMED_AFTER_S = 12.0
+"""A run is given up by a second look only, so long after the first: two signs of a live worker.
 One look alone cannot tell a dead worker from a database that has just come back."""
 
 LOOKS_BELONG_TOGETHER_S = 180.0
