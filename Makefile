@@ -86,7 +86,7 @@ constraints: $(READY) ## resolve the pinned versions anew
 	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --quiet --upgrade >> constraints.txt
 	@echo '# The oldest versions that pyproject.toml declares. Made by `make constraints`; never edited by hand.' > constraints-oldest.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
 		--resolution lowest-direct --no-header --no-annotate --quiet --upgrade >> constraints-oldest.txt
 
 stop: $(READY) ## stop the embedded database and the sandbox provider

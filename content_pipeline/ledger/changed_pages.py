@@ -58,7 +58,7 @@ _CHANGED = text(
     FROM {SCHEMA}.page_jobs j
     LEFT JOIN {SCHEMA}.transitions t
            ON t.page_job_id = j.page_job_id AND t.sequence = j.sequence
-    WHERE j.site = :site AND j.state <> 'queued'
+    WHERE j.site = :site AND (j.state = 'queued') IS FALSE
       AND (j.updated_at, j.page_job_id) > (CAST(:at AS timestamptz), CAST(:after AS text))
       AND j.updated_at < CAST(:horizon AS timestamptz)
     ORDER BY j.updated_at, j.page_job_id LIMIT :most

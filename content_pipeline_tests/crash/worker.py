@@ -54,8 +54,7 @@ class Order:
     chain: bool = False
     """Make every page by two calls, the second of which is asked with the answer of the first."""
     embeds: bool = False
-    """End every chain with a step that embeds, and compare the pages; one call at a time, because
-    nobody can be asked for a vector that was on its way at a death: it is rightly made again."""
+    """End every chain with a step that embeds, and compare the pages."""
     gone: int = 0
     """So many of the last towns are no longer in the table; their pages are taken off the site."""
     wordpress_url: str | None = None
@@ -107,7 +106,7 @@ def work(order: Order) -> None:
             "answer_slack_s": 0.3,
             "in_flight": 4,
             **({"steps": STEPS} if order.chain else {}),
-            **({"steps": [*STEPS, VECTOR], "in_flight": 1} if order.embeds else {}),
+            **({"steps": [*STEPS, VECTOR]} if order.embeds else {}),
             **({**BACKGROUND, "in_flight": 1} if order.background else {}),
         },
         article={

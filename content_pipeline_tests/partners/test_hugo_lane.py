@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger import routes
 from content_pipeline_tests.conftest import MakeBench
 from content_pipeline_tests.operations.bench import Bench
 from content_pipeline_tests.operations.small_site import path_of
@@ -90,7 +91,14 @@ def test_a_stale_lock_in_the_repository_costs_no_page(bench: Bench, hugo: HugoSi
     bench.run_drafts()
     assert bench.step(random=lambda: 0.5).state is PageJobState.FAILED_RETRYABLE
     assert "remove that lock file" in (bench.report().failure_message or "")
+    bench.make_due()
+    bench.run()
+    states = bench.states()
+    assert states.pop("t0") is PageJobState.FAILED_RETRYABLE
+    assert set(states.values()) == {PageJobState.READY_TO_PUBLISH}, "no other used up a try on it"
     lock.unlink()
+    with bench.ledger.begin() as connection:
+        assert routes.close_circuit(connection, bench.worker().cms_route), "a person resumed it"
     bench.make_due()
     bench.run()
     assert set(bench.states().values()) == {PageJobState.PUBLISHED}

@@ -45,7 +45,7 @@ def upgrade() -> None:
         "page_jobs",
         ["site", "updated_at", "page_job_id"],
         schema=SCHEMA,
-        postgresql_where=sa.text("state <> 'queued'"),
+        postgresql_where=sa.text("(state = 'queued') IS FALSE"),
     )
 
 
