@@ -94,7 +94,7 @@ def test_a_stale_lock_in_the_repository_costs_no_page(bench: Bench, hugo: HugoSi
     bench.make_due()
     bench.run()
     states = bench.states()
-    assert states.pop("t0") is PageJobState.FAILED_RETRYABLE
+    assert states.pop("t0") == PageJobState.FAILED_RETRYABLE
     assert set(states.values()) == {PageJobState.READY_TO_PUBLISH}, "no other used up a try on it"
     lock.unlink()
     with bench.ledger.begin() as connection:
