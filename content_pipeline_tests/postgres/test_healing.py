@@ -48,6 +48,7 @@ def kill_and_wait(server: EmbeddedServer) -> None:
 @pytest.fixture
 def sleeper(shared: EmbeddedServer) -> Iterator[int]:
     """A process of the server's account that has nothing to do with any server."""
+    shared.ensure_running()  # whichever test of the server comes first
     owner = shared.status().data_dir.stat().st_uid
     user = owner if os.geteuid() == 0 else None
     process = subprocess.Popen(["sleep", "120"], user=user, cwd="/")

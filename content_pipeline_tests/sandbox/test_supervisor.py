@@ -32,6 +32,8 @@ ENSURE = (
     "from content_pipeline.sandbox.supervisor import ensure_provider_running\n"
     "print(ensure_provider_running(pathlib.Path(sys.argv[1])).pid, flush=True)\n"
 )
+HEEDS_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""A shell that starts the tests in its background lets all of them ignore it."""
 
 
 @pytest.fixture
@@ -103,7 +105,8 @@ def test_many_processes_at_once_start_one_provider(home: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_end_of_the_caller_does_not_reach_it(home: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-c", ENSURE + "import time; time.sleep(60)", str(home)]
+    code = HEEDS_SIGINT + ENSURE + "import time; time.sleep(60)"
+    command = [sys.executable, "-c", code, str(home)]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
