@@ -58,6 +58,11 @@ def environment() -> Mapping[str, str]:
     return os.environ  # noqa: TID251 - this is the one place
 
 
+def set_default(variable: str, value: str) -> None:
+    """Set what a library reads from the environment alone; what stands there already is left."""
+    os.environ.setdefault(variable, value)  # noqa: TID251 - this is the one place
+
+
 def day_budget_usd() -> Decimal | None:
     """What all sites together may spend per UTC day; None without the variable.
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from types import MappingProxyType
 
+from content_pipeline.components.made import Made
 from content_pipeline.components.standing import Standing, is_news, standing
 from content_pipeline.core.buckets import Buckets
 from content_pipeline.core.states import Stage
@@ -93,10 +93,6 @@ class BucketStock:
         return next(iter(self.versions)) if len(self.versions) == 1 else SEVERAL
 
 
-Made = Mapping[Stage, frozenset[str] | set[str]]
-"""Asset → the topics that a run brought there."""
-
-
 def take_stock(
     ledger: Ledger,
     site: str,
@@ -104,24 +100,26 @@ def take_stock(
     name: str,
     stages: Iterable[Stage],
     *,
-    worker: str | None = None,
-    made: Made = MappingProxyType({}),
+    made: Made | None = None,
 ) -> BucketStock:
-    """How the pages of the bucket ``name`` stand, and what of it the run of ``worker`` made."""
+    """How the pages of the bucket ``name`` stand, and what of it a run made; None without one."""
     stock = BucketStock(name=name, stages={stage: StageStock() for stage in stages})
     for keys in bucket_rows.pages(ledger, site, buckets.slots(name)):
         with ledger.begin() as connection:
             found = reports.page_reports(connection, site, keys)
         for page in found:
-            add_page(stock, page, worker, made)
+            add_page(stock, page, made)
     return stock
 
 
-def add_page(stock: BucketStock, page: PageReport, worker: str | None, made: Made) -> None:
-    """Count ``page`` in; ``worker``: the run's name in the ledger, None without a run."""
+def add_page(stock: BucketStock, page: PageReport, made: Made | None) -> None:
+    """Count ``page`` in; ``made``: by the run that tells, None without a run."""
     stock.usd += page.usd
     stock.uncertain_usd += page.uncertain_usd
-    stock.run_usd += sum((item.usd for item in page.attempts if item.worker == worker), Decimal(0))
     stock.versions.add(page.generation_version)
+    if made is not None:
+        own = (item.usd for item in page.attempts if item.worker == made.worker)
+        stock.run_usd += sum(own, Decimal(0))
     for stage, counted in stock.stages.items():
-        counted.add(page, stage, made=page.topic_key in made.get(stage, frozenset()))
+        is_made = made is not None and page.topic_key in made.topics[stage]
+        counted.add(page, stage, made=is_made)

@@ -21,6 +21,11 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
 )
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    SqlEventLogStorageTable,
+)
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.tags import (
@@ -29,24 +34,32 @@ from dagster._core.storage.tags import (
     RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
 )
 from dagster._serdes import ConfigurableClassData
+from dagster_postgres.event_log import PostgresEventLogStorage
 from dagster_postgres.storage import DagsterPostgresStorage
-from dagster_postgres.utils import create_pg_engine
+from dagster_postgres.utils import DagsterPostgresException, create_pg_engine
 from sqlalchemy import Engine, QueuePool
 
 __all__ = [
+    "EVENT_BATCH_VARIABLE",
     "MAX_RUNTIME_SECONDS_TAG",
     "PRIORITY_TAG",
     "RETRY_ON_ASSET_OR_OP_FAILURE_TAG",
+    "AssetCheckExecutionRecordStatus",
+    "AssetCheckExecutionsTable",
     "AssetJob",
     "CheckRunHealthResult",
     "CheckedMaterialization",
     "ConfigurableClassData",
+    "DagsterPostgresException",
     "DagsterPostgresStorage",
     "LocalArtifactStorage",
     "LocalComputeLogManager",
+    "PostgresEventLogStorage",
+    "SqlEventLogStorageTable",
     "WorkerStatus",
     "checked_materialization",
     "checked_materializations",
+    "keep_events_in",
     "log_check",
     "newest_evaluation",
     "newest_materializations",
@@ -54,12 +67,21 @@ __all__ = [
     "version_tags",
 ]
 
+EVENT_BATCH_VARIABLE = "DAGSTER_EVENT_BATCH_SIZE"
+"""How many events Dagster hands to the storage at once, of those it knows to belong together (the
+plan of a run); it hands over one by one unless this is set."""
+
 POOL_SIZE = 1
 POOL_OVERFLOW = 20
 POOL_RECYCLE_S = 300
 """One connection is kept, up to 20 more are opened while they are needed."""
 
 _POOLED_PARTS = ("_run_storage", "_event_log_storage", "_schedule_storage")
+
+
+def keep_events_in(storage: DagsterPostgresStorage, store: PostgresEventLogStorage) -> None:
+    """Let ``storage`` keep events in ``store``; dagster-postgres has no setting for its class."""
+    storage._event_log_storage = store
 
 
 def pool_connections(storage: DagsterPostgresStorage, url: str) -> list[Engine]:

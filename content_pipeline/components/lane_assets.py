@@ -11,6 +11,7 @@ import dagster as dg
 from pydantic import Field
 
 from content_pipeline.bootstrap import topic_rows
+from content_pipeline.components.event_log import EventLog
 from content_pipeline.components.interruption import Interruption, interruptible
 from content_pipeline.components.page_work import end_run, work_on
 from content_pipeline.components.partition_events import tell_checks
@@ -106,4 +107,5 @@ def _only_check(context: dg.AssetExecutionContext, assets: SiteAssets, site: Sit
     """
     keys = context.partition_keys if _has_partitions(context) else None
     stages = assets.stages({key.asset_key for key in context.selected_asset_check_keys})
-    tell_checks(context, assets, site, stages, keys)
+    with EventLog.of_run(context) as log:
+        tell_checks(log, assets, site.ledger, stages, keys)

@@ -16,10 +16,11 @@ from content_pipeline.components.dagster_private import (
     RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
     version_tags,
 )
+from content_pipeline.components.event_log import EventLog, RunContext
 from content_pipeline.components.interruption import Interruption
-from content_pipeline.components.page_events import RunContext
+from content_pipeline.components.made import Made
 from content_pipeline.components.partition_events import events_of_run, slices
-from content_pipeline.components.run_summary import RunSummary
+from content_pipeline.components.run_summary import RunSummary, last_of
 from content_pipeline.components.site_assets import ANNOUNCEMENT_VERSION, SiteAssets
 from content_pipeline.core.states import Stage
 from content_pipeline.ledger import overview, routes
@@ -44,32 +45,34 @@ def work_on(
     begin no new page once so many came to rest. Without topics in ``selection`` the summary is
     about the pages that came to rest, else about those topics.
     """
-    events = events_of_run(context, assets, runtime, selection.stages, buckets)
-    rested: dict[str, None] = {}
-    if selection.topics is not None:
-        events.begin(selection.topics)
-    with _within_run_limit(context, assets, interruption):
-        for part in slices(assets, runtime, selection, buckets):
-            for settled in advance(runtime, part, stop=interruption.stop):
-                events.page_came_to_rest(settled.topic_key)
-                rested[settled.topic_key] = None
-                if at_most is not None and len(rested) >= at_most:
-                    interruption.stop.set()
-            if interruption.stop.is_set():
-                break
-    seen = events.finish(list(rested) if selection.topics is None else list(selection.topics))
-    told = _announce(context, assets, runtime) if Stage.ARTIFACT in selection.stages else None
+    made, rested = Made(worker=runtime.worker), dict[str, None]()
+    stages, topics = selection.stages, selection.topics
+    with EventLog.of_run(context) as log:
+        events = events_of_run(log, assets, runtime.ledger, stages, buckets, made)
+        if topics is not None:
+            events.begin(topics)
+        with _within_run_limit(context, assets, interruption):
+            for part in slices(assets, runtime, selection, buckets):
+                for settled in advance(runtime, part, stop=interruption.stop):
+                    events.page_came_to_rest(settled.topic_key)
+                    rested[settled.topic_key] = None
+                    if at_most is not None and len(rested) >= at_most:
+                        interruption.stop.set()
+                if interruption.stop.is_set():
+                    break
+        seen = events.finish(list(rested) if topics is None else list(topics))
+        told = _announce(context, assets, runtime) if Stage.ARTIFACT in stages else None
     with runtime.ledger.begin() as connection:
         work = overview.work_of(connection, runtime.worker)
         stands = [
             routes.report(connection, name) for name in (runtime.model_route, runtime.cms_route)
         ]
     return RunSummary(
-        stages=selection.stages,
+        stages=stages,
         pages=seen.pages,
         unknown=seen.unknown,
         besides=seen.besides,
-        made=events.made_last,
+        made=frozenset(made.topics[last_of(stages)]),
         work=work,
         complaint=told.complaint if told else "",
         closed_routes=[stand for stand in stands if stand is not None and stand.is_closed],

@@ -8,29 +8,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from content_pipeline.components.bucket_events import BucketEvents, evaluate_buckets
-from content_pipeline.components.page_events import (
-    EventLog,
-    PageEvents,
-    RunContext,
-    evaluate_checks,
-)
+from content_pipeline.components.bucket_events import BucketEvents
+from content_pipeline.components.bucket_stock import take_stock
+from content_pipeline.components.bucket_stories import stories_of_bucket
+from content_pipeline.components.event_log import EventLog
+from content_pipeline.components.made import Made
+from content_pipeline.components.page_events import PageEvents
+from content_pipeline.components.page_stories import stories_of_page
 from content_pipeline.components.run_summary import Seen
 from content_pipeline.components.site_assets import SiteAssets
+from content_pipeline.components.standing import in_order
+from content_pipeline.components.stories import tell
 from content_pipeline.core.states import Stage
 from content_pipeline.ledger import buckets as bucket_rows
 from content_pipeline.ledger import reports
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.runtime import SiteRuntime
+
+TOLD_AT_ONCE = 500
+"""Pages whose stories are in memory together."""
 
 
 class RunEvents(Protocol):
     """What a run logs as its pages come to rest, and at its end."""
-
-    @property
-    def made_last(self) -> frozenset[str]:
-        """The topics that the run itself brought to the last of its stages."""
-        ...
 
     def begin(self, wanted: Sequence[str]) -> None:
         """Log what is done already of the topics ``wanted``."""
@@ -46,27 +47,22 @@ class RunEvents(Protocol):
 
 
 def events_of_run(
-    context: RunContext,
+    log: EventLog,
     assets: SiteAssets,
-    runtime: SiteRuntime,
+    ledger: Ledger,
     stages: frozenset[Stage],
     named: Sequence[str],
+    made: Made,
 ) -> RunEvents:
     """The events of a run; ``named``: the buckets that it is about, if it is about buckets."""
     if assets.buckets is None:
-        return PageEvents(
-            log=EventLog.of_run(context),
-            assets=assets,
-            ledger=runtime.ledger,
-            worker=runtime.worker,
-            stages=stages,
-        )
+        return PageEvents(log=log, assets=assets, ledger=ledger, made=made, stages=stages)
     return BucketEvents(
-        log=EventLog.of_run(context),
+        log=log,
         assets=assets,
         buckets=assets.buckets,
-        ledger=runtime.ledger,
-        worker=runtime.worker,
+        ledger=ledger,
+        made=made,
         stages=stages,
         named=named,
     )
@@ -85,18 +81,21 @@ def slices(
 
 
 def tell_checks(
-    context: RunContext,
+    log: EventLog,
     assets: SiteAssets,
-    runtime: SiteRuntime,
+    ledger: Ledger,
     stages: frozenset[Stage],
     partitions: Sequence[str] | None,
 ) -> None:
     """Tell how ``partitions`` stand, in their checks, and do nothing else; None means all."""
+    told = in_order(stages)
     if assets.buckets is not None:
-        names = list(assets.buckets.names()) if partitions is None else partitions
-        log = EventLog.of_run(context)
-        evaluate_buckets(log, assets, assets.buckets, runtime.ledger, stages, names)
+        for name in assets.buckets.names() if partitions is None else partitions:
+            stock = take_stock(ledger, assets.name, assets.buckets, name, told)
+            tell(log, assets, stories_of_bucket(stock))
         return
-    with runtime.ledger.begin() as connection:
+    with ledger.begin() as connection:
         pages = reports.page_reports(connection, assets.name, partitions)
-    evaluate_checks(context, assets, stages, pages)
+    for begin in range(0, len(pages), TOLD_AT_ONCE):
+        some = pages[begin : begin + TOLD_AT_ONCE]
+        tell(log, assets, [story for page in some for story in stories_of_page(page, told)])

@@ -1,7 +1,7 @@
 """The sensor that keeps Dagster's picture of a site in agreement with the ledger.
 
-What belongs here: one look, its limits and its cursor. What a look corrects is in ``run_repair``,
-``picture_repair`` and ``bucket_repair``.
+What belongs here: one look, its limits and its cursor. What a look corrects is in ``run_repair``
+and ``picture_repair``.
 """
 
 import json
@@ -13,8 +13,7 @@ from typing import Self
 
 import dagster as dg
 
-from content_pipeline.components.bucket_repair import correct_buckets
-from content_pipeline.components.picture_repair import correct_pages
+from content_pipeline.components.picture_repair import correct
 from content_pipeline.components.run_repair import RunsAtWork, judge_runs
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import opened_ledger
@@ -107,6 +106,8 @@ def run_once(
             run_signs.told(connection, run_id)
     runs = judge_runs(instance, ledger, assets.name, assets.site.settings.lane)
     repair = _nothing_yet(cursor, runs)
+    for sign in runs.ended:
+        repair = _planned_pages(instance, ledger, assets, sign.run_id, repair)
     while not repair.is_caught_up and repair.looked_at < PAGES_PER_LOOK:
         if repair.looked_at and clock() >= until:
             break
@@ -121,6 +122,33 @@ def _nothing_yet(cursor: RepairCursor, runs: RunsAtWork) -> Repair:
     return Repair(
         cursor=RepairCursor(position=position, read_again=read_again),
         given_up=tuple(runs.given_up),
+    )
+
+
+def _planned_pages(
+    instance: dg.DagsterInstance,
+    ledger: Ledger,
+    assets: SiteAssets,
+    run_id: str,
+    before: Repair,
+) -> Repair:
+    """Show again the pages that were done before a run planned them and died.
+
+    They are red since, though nothing about them changed. Of a run of more than PAGES_PER_LOOK the
+    others stay so until their next run.
+    """
+    planned = instance.get_records_for_run(
+        run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+    ).records
+    partitions = sorted({record.partition_key for record in planned if record.partition_key})
+    if not partitions:
+        return before
+    after = min(record.storage_id for record in planned)
+    corrected = correct(instance, ledger, assets, partitions[:PAGES_PER_LOOK], after=after)
+    return replace(
+        before,
+        materialized=before.materialized + len(corrected.materialized),
+        stories=before.stories + len(corrected.stories),
     )
 
 
@@ -139,11 +167,8 @@ def _next_pages(
         )
     if not found:
         return replace(before, is_caught_up=True)
-    untold = {page.topic_key for page in found if page.mover not in runs.alive}
-    if assets.buckets is None:
-        corrected = correct_pages(instance, ledger, assets, untold)
-    else:
-        corrected = correct_buckets(instance, ledger, assets, assets.buckets, untold)
+    untold = {assets.partition_of(page.topic_key) for page in found if page.mover not in runs.alive}
+    corrected = correct(instance, ledger, assets, untold)
     return replace(
         before,
         cursor=replace(before.cursor, position=found[-1].position),

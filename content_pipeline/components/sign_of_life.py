@@ -1,18 +1,15 @@
 """A run's sign of life in the ledger, from its begin to its end, also while it only waits.
 
-What belongs here: the thread that shows it. Who judges a silent run is ``run_repair``; a worker
-that was given up by it begins no page any more.
+What belongs here: showing it. Who judges a silent run is ``run_repair``; a worker that was given up
+by it begins no page any more.
 """
 
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from content_pipeline.core.errors import DatabaseUnavailable
 from content_pipeline.ledger import run_signs
+from content_pipeline.operations.repeating import repeated
 from content_pipeline.operations.runtime import SiteRuntime
 
 log = logging.getLogger(__name__)
@@ -27,7 +24,6 @@ def showing_life(runtime: SiteRuntime, run_id: str) -> Iterator[None]:
 
     The sign of a run that ends with an error stays: what it left untold is told by the repair.
     """
-    over = threading.Event()
 
     def show() -> None:
         with runtime.ledger.begin() as connection:
@@ -38,21 +34,9 @@ def showing_life(runtime: SiteRuntime, run_id: str) -> Iterator[None]:
             log.warning("the run was given up for dead: its worker begins no page any more")
             runtime.given_up.set()
 
-    def keep_showing() -> None:
-        while not over.wait(SIGN_INTERVAL_S):
-            try:
-                show()
-            except (SQLAlchemyError, DatabaseUnavailable) as error:
-                # The next one tries again: silence while the database is away is held against none.
-                log.warning("a sign of life was not written: %s", type(error).__name__)
-
     show()
-    thread = threading.Thread(target=keep_showing, name="sign-of-life", daemon=True)
-    thread.start()
-    try:
+    # Silence while the database is away is held against none.
+    with repeated(show, every_s=SIGN_INTERVAL_S, name="sign-of-life"):
         yield
-    finally:
-        over.set()
-        thread.join()
     with runtime.ledger.begin() as connection:
         run_signs.forget(connection, run_id)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import dagster as dg
 
 from content_pipeline.components.dagster_private import MAX_RUNTIME_SECONDS_TAG
+from content_pipeline.components.event_log import EventLog
 from content_pipeline.components.interruption import Interruption, interruptible
 from content_pipeline.components.partition_events import tell_checks
 from content_pipeline.components.sensor_ticks import A_RUN_IS_AT_IT, Tick, asking, is_at_work
@@ -67,7 +68,8 @@ def build_survey_job(assets: SiteAssets) -> dg.JobDefinition:
                 slices = None if config.full else 1
                 report = survey(site, slices=slices, stop=interruption.stop)
             news = {assets.partition_of(topic_key) for topic_key in report.news}
-            tell_checks(context, assets, site, frozenset({Stage.ARTIFACT}), sorted(news))
+            with EventLog.of_run(context) as log:
+                tell_checks(log, assets, site.ledger, frozenset({Stage.ARTIFACT}), sorted(news))
         _end(context, report)
 
     @dg.job(

@@ -7,14 +7,17 @@ database it is, and where the project lies, is known to the project.
 from typing import Any
 
 from content_pipeline.components.dagster_private import (
+    EVENT_BATCH_VARIABLE,
     ConfigurableClassData,
     DagsterPostgresStorage,
     LocalArtifactStorage,
     LocalComputeLogManager,
+    keep_events_in,
     pool_connections,
 )
+from content_pipeline.components.event_store import DAGSTERS_BATCH, EventStore
 from content_pipeline.components.project import this_project
-from content_pipeline.config import environment
+from content_pipeline.config import environment, set_default
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
 from content_pipeline.postgres.urls import database_url
@@ -46,6 +49,8 @@ class PipelineStorage(DagsterPostgresStorage):
         urls = database_url(environment(), this_project().data_home)
         ensure_schema(urls.dagster_url, SCHEMA)
         storage = cls(urls.dagster_url, inst_data=inst_data)
+        set_default(EVENT_BATCH_VARIABLE, str(DAGSTERS_BATCH))
+        keep_events_in(storage, EventStore(urls.dagster_url))
         for engine in pool_connections(storage, urls.dagster_url):
             install_heal(engine, urls.server)
         return storage

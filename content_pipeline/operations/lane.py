@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable, LeaseLost
+from content_pipeline.core.errors import ContentPipelineError, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
 from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, publish_rate, routes
@@ -24,6 +24,7 @@ from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
 from content_pipeline.operations.news import meet_hooks
+from content_pipeline.operations.repeating import repeated
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.steps import walk
 
@@ -263,35 +264,24 @@ def _heartbeat(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
 
     Not for longer than a page may go without a move: a walk that hangs loses its page so.
     """
-    over = threading.Event()
     lane = runtime.site.lane
 
     def beat() -> None:
-        while not over.wait(lane.lease_s / HEARTBEATS_PER_LEASE):
-            at_work = held.snapshot()
-            if not at_work:
-                continue
-            try:
-                with runtime.ledger.begin() as connection:
-                    kept = leases.renew(
-                        connection, at_work, lane.lease_s, longest_hold_s=lane.longest_hold_s
-                    )
-            except (SQLAlchemyError, DatabaseUnavailable) as error:
-                # The next beat tries again: a database that restarts must not cost all leases.
-                log.warning("leases could not be renewed: %s", type(error).__name__)
-                continue
-            for lease in at_work:
-                if lease.token not in kept and held.drop(lease):
-                    log.warning(
-                        "the lease of %s ran out, or %g s without a move are over: its walk hangs",
-                        lease.resource,
-                        lane.longest_hold_s,
-                    )
+        at_work = held.snapshot()
+        if not at_work:
+            return
+        with runtime.ledger.begin() as connection:
+            kept = leases.renew(
+                connection, at_work, lane.lease_s, longest_hold_s=lane.longest_hold_s
+            )
+        for lease in at_work:
+            if lease.token not in kept and held.drop(lease):
+                log.warning(
+                    "the lease of %s ran out, or %g s without a move are over: its walk hangs",
+                    lease.resource,
+                    lane.longest_hold_s,
+                )
 
-    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
-    thread.start()
-    try:
+    # A beat that fails is followed by the next: a database that restarts must not cost all leases.
+    with repeated(beat, every_s=lane.lease_s / HEARTBEATS_PER_LEASE, name="heartbeat"):
         yield
-    finally:
-        over.set()
-        thread.join()

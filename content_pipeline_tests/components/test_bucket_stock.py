@@ -11,6 +11,7 @@ from content_pipeline.components.bucket_stock import (
     StageStock,
     add_page,
 )
+from content_pipeline.components.made import Made
 from content_pipeline.components.standing import Standing
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.publishing import SiteChange
@@ -79,8 +80,10 @@ def test_a_bucket_adds_up_its_dollars_and_tells_those_of_the_run() -> None:
     theirs = attempt(usd=Decimal("0.02"), worker="another run", is_certain=False)
     one = page(S.PUBLISHED, revision=1, attempts=(ours, theirs))
     two = page(S.GENERATED, topic_key="t02", revision=1, attempts=(ours,))
+    made = Made(worker="this run")
+    made.topics[Stage.DRAFT].add("t02")
     for each in (one, two):
-        add_page(stock, each, "this run", {Stage.DRAFT: {"t02"}})
+        add_page(stock, each, made)
     assert (stock.usd, stock.uncertain_usd, stock.run_usd) == (
         Decimal("0.04"),
         Decimal("0.02"),
@@ -98,5 +101,5 @@ def test_a_bucket_adds_up_its_dollars_and_tells_those_of_the_run() -> None:
 def test_the_way_of_making_is_told_when_there_is_one(versions: list[str], told: str) -> None:
     stock = BucketStock(name="b0-of-1", stages={Stage.DRAFT: StageStock()})
     for version in versions:
-        add_page(stock, page(S.QUEUED, generation_version=version), "this run", {})
+        add_page(stock, page(S.QUEUED, generation_version=version), None)
     assert stock.generation_version == told
