@@ -20,6 +20,7 @@ from content_pipeline.core.errors import ConfigurationError, TopicTableError
 from content_pipeline.core.identity import digest
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
+from content_pipeline.garbage import not_sought
 from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
@@ -186,7 +187,8 @@ def open_models(site: Site, project: Project) -> tuple[LanguageModel, EmbeddingM
 
     Starts the sandbox provider when the site uses it.
     """
-    from content_pipeline.adapters.llm.openai_model import OpenAIModel  # the SDK: 0.6 s
+    with not_sought():
+        from content_pipeline.adapters.llm.openai_model import OpenAIModel  # the SDK: 0.4 s
 
     profile = provider_profile(site.settings.generation.provider)
     generation, variables = site.settings.generation, environment()

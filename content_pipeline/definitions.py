@@ -8,6 +8,8 @@ from pathlib import Path
 
 import dagster as dg
 
+from content_pipeline.garbage import not_sought
+
 
 @dg.definitions
 def defs() -> dg.Definitions:
@@ -15,5 +17,6 @@ def defs() -> dg.Definitions:
 
     With Dagster's default executor a killed run leaves its step alive and paying.
     """
-    sites = dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
+    with not_sought():
+        sites = dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
     return dg.Definitions.merge(sites, dg.Definitions(executor=dg.in_process_executor))

@@ -64,7 +64,8 @@ def build_due_job(assets: SiteAssets) -> dg.JobDefinition:
         name=due_job_name(assets),
         description="Goes on with every page of the site that is due now, whoever asked for it.",
         executor_def=dg.in_process_executor,
-        tags={
+        tags=assets.tags
+        | {
             RUN_TAG: assets.name,
             PRIORITY_TAG: PRIORITY,
             MAX_RUNTIME_SECONDS_TAG: assets.run_limit,
@@ -115,6 +116,8 @@ def build_due_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.SensorDefi
             "was not told yet, though every page be done. Spends money by itself, so it is off "
             "until switched on."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def due_work_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         with opened_ledger() as ledger:

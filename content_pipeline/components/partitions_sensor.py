@@ -121,6 +121,8 @@ def build_partitions_sensor(assets: SiteAssets) -> dg.SensorDefinition:
         minimum_interval_seconds=INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Registers topics that the ledger knows as partitions. Starts no run.",
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def partitions_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         with opened_ledger() as ledger:

@@ -58,7 +58,8 @@ def build_reconcile_job(assets: SiteAssets) -> dg.JobDefinition:
             "be absent. Nothing is paid."
         ),
         executor_def=dg.in_process_executor,
-        tags={
+        tags=assets.tags
+        | {
             RUN_TAG: assets.name,
             PRIORITY_TAG: PRIORITY,
             MAX_RUNTIME_SECONDS_TAG: assets.run_limit,
@@ -97,6 +98,8 @@ def build_reconcile_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.Sens
             "Once a quiet period is over, asks the CMS about publishes whose answer was lost. Pays "
             "for nothing and begins no page, so it is on."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def reconcile_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         with opened_ledger() as ledger:

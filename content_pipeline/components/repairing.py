@@ -190,6 +190,8 @@ def build_repair_sensor(assets: SiteAssets) -> dg.SensorDefinition:
             "Shows pages that were done when their run was dead already or without any run, and "
             "ends runs whose worker is gone. Pays for nothing and starts no run, so it is on."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def repair_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         with opened_ledger() as ledger:

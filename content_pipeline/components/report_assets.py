@@ -120,6 +120,7 @@ def build_reports_schedule(assets: SiteAssets) -> dg.ScheduleDefinition:
         selection=[report_key(assets, name) for name in CHECKS],
         description="Makes the reports of the site anew. Pays nothing and changes no page.",
         executor_def=dg.in_process_executor,
+        tags=assets.tags,
     )
     minute = int(digest("reports", assets.name)[:8], 16) % 60
     hour = "5" if assets.site.settings.health.refresh is Refresh.DAILY else "*"
@@ -132,6 +133,8 @@ def build_reports_schedule(assets: SiteAssets) -> dg.ScheduleDefinition:
             "Makes the reports of the site anew, `health.refresh` of its file says how often. "
             "Pays nothing and changes no page."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
 
 

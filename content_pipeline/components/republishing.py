@@ -60,7 +60,7 @@ def build_republish_job(assets: SiteAssets) -> dg.JobDefinition:
             "`everything`. A page in place is confirmed without a write. Nothing is paid."
         ),
         executor_def=dg.in_process_executor,
-        tags={PRIORITY_TAG: PRIORITY, MAX_RUNTIME_SECONDS_TAG: assets.run_limit},
+        tags=assets.tags | {PRIORITY_TAG: PRIORITY, MAX_RUNTIME_SECONDS_TAG: assets.run_limit},
     )
     def republish_pages() -> None:
         put_in_place()

@@ -42,7 +42,7 @@ def build_pages_job(assets: SiteAssets) -> AssetJob:
         selection=dg.AssetSelection.assets(*(assets.key(stage) for stage in Stage)),
         description="Brings a batch of pages to the site, as the schedule has planned it.",
         executor_def=dg.in_process_executor,
-        tags={MAX_RUNTIME_SECONDS_TAG: assets.run_limit},
+        tags=assets.tags | {MAX_RUNTIME_SECONDS_TAG: assets.run_limit},
     )
 
 
@@ -61,6 +61,8 @@ def build_schedule(assets: SiteAssets, job: AssetJob) -> dg.ScheduleDefinition:
             "rate, and requests runs for it; see `content-pipeline plan`. Spends money by itself, "
             "so it is off until switched on."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def site_schedule(
         context: dg.ScheduleEvaluationContext,

@@ -127,7 +127,11 @@ class SiteAssets:
 
     @property
     def owners(self) -> list[str]:
-        """The site's owner as Dagster accepts it: an e-mail address or a team."""
+        """The site's owner as Dagster accepts it: an e-mail address or a team.
+
+        Jobs have none: Dagster makes them anew for each run, and warns each time that it may change
+        what an owner of a job is.
+        """
         owner = self.site.settings.owner
         if not owner:
             return []
@@ -135,7 +139,7 @@ class SiteAssets:
 
     @property
     def tags(self) -> dict[str, str]:
-        """What every asset of the site is found by."""
+        """What all of the site is found by, its runs included."""
         return {"site": self.name}
 
     def stage_specs(self) -> list[dg.AssetSpec]:

@@ -15,6 +15,7 @@ from content_pipeline.bootstrap import open_ledger, open_site
 from content_pipeline.components.project import this_project
 from content_pipeline.components.sign_of_life import showing_life
 from content_pipeline.core.errors import ContentPipelineError, DatabaseUnavailable
+from content_pipeline.garbage import sought_among_new
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.site_files import Site
@@ -52,7 +53,7 @@ def site_at_work(site: Site, run_id: str) -> Iterator[SiteRuntime]:
     """
     with _final_but_for(DatabaseUnavailable), opened_ledger() as ledger:
         runtime = open_site(site, this_project(), ledger, purpose="dagster", run_id=run_id)
-        with _final_but_for(), closing(runtime), showing_life(runtime, run_id):
+        with _final_but_for(), closing(runtime), showing_life(runtime, run_id), sought_among_new():
             yield runtime
 
 

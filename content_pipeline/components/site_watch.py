@@ -79,7 +79,7 @@ def build_survey_job(assets: SiteAssets) -> dg.JobDefinition:
             "pages with our mark, are taken away; the due work puts back what the policy wants."
         ),
         executor_def=dg.in_process_executor,
-        tags={SURVEY_TAG: assets.name, MAX_RUNTIME_SECONDS_TAG: assets.run_limit},
+        tags=assets.tags | {SURVEY_TAG: assets.name, MAX_RUNTIME_SECONDS_TAG: assets.run_limit},
     )
     def survey_site() -> None:
         look_at_the_site()
@@ -142,6 +142,8 @@ def build_site_changes_sensor(assets: SiteAssets, job: dg.JobDefinition) -> dg.S
             "Looks every ten minutes for pages that were changed on the site. By the site's policy "
             "lost pages are put back, so it is off until switched on."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def site_changes_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         with opened_ledger() as ledger:
@@ -161,4 +163,6 @@ def build_sweep_schedule(assets: SiteAssets, job: dg.JobDefinition) -> dg.Schedu
         default_status=dg.DefaultScheduleStatus.STOPPED,
         run_config={"ops": {op_name: {"config": {"full": True}}}},
         description="Looks each night (03:00 UTC) at everything the CMS holds, to the end.",
+        owners=assets.owners,
+        tags=assets.tags,
     )

@@ -34,6 +34,9 @@ pytestmark = [
 ]
 
 
+JOBS = ("due_work", "scheduled_pages", "reconcile", "survey", "republish", "reports")
+
+
 @contextmanager
 def declared(attributes: dict[str, Any], *, without: str = "") -> Iterator[dg.Definitions]:
     """The definitions that Dagster builds from a project with one site."""
@@ -102,14 +105,7 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_schedules() -> None:
             "uncertain_age",
             "failures_not_rising",
         }
-        for job in (
-            "due_work",
-            "scheduled_pages",
-            "reconcile",
-            "survey",
-            "republish",
-            "reports",
-        ):
+        for job in JOBS:
             assert found.resolve_job_def(f"towns_{job}")
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
@@ -123,6 +119,17 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_schedules() -> None:
             "towns_nightly_sweep",
             "towns_reports_schedule",
         ]
+
+
+def test_jobs_schedules_and_sensors_say_whose_they_are() -> None:
+    with declared(settings_of("towns")) as found:
+        ticking = [*(found.sensors or ()), *(found.schedules or ())]
+        for each in ticking:
+            assert isinstance(each, dg.SensorDefinition | dg.ScheduleDefinition)
+            assert list(each.owners or ()) == ["team:town team"], each.name
+            assert each.tags["site"] == "towns", each.name
+        for job in JOBS:
+            assert found.resolve_job_def(f"towns_{job}").tags["site"] == "towns", job
 
 
 def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:

@@ -343,3 +343,81 @@ def test_a_run_that_ends_in_order_leaves_no_sign(make_site: MakeSite) -> None:
             {"site": site.assets.name},
         ).scalar_one()
     assert left == 0
+
+
+def test_a_page_that_changes_again_and_again_elsewhere_is_told_each_time(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(1, t01=INVALID))
+    work_elsewhere(site)
+    cursor = repair(site).cursor
+    assert not story(site, Stage.ARTIFACT, "t01").passed
+    for population in ("998", "999"):
+        work_elsewhere(replace_row(site, population=population))
+        look = repair(site, cursor)
+        cursor = look.cursor
+        assert look.materialized == 3
+        told = story(site, Stage.ARTIFACT, "t01")
+        assert told.passed
+        assert told.target_materialization_data is not None
+    assert (
+        site.event(Stage.ARTIFACT, "t01").metadata["revision"].value == site.report("t01").revision
+    )
+
+
+def test_pages_that_are_no_partitions_yet_become_such_in_the_order_of_the_table(
+    make_site: MakeSite,
+) -> None:
+    rows = rows_of(4)
+    site = make_site(list(reversed(rows)))
+    site.submit()
+    runtime = open_site(site.site, site.project, site.ledger, purpose="cli")
+    with closing(runtime):
+        list(advance(runtime, Selection(site=site.assets.name, topics=("t01", "t02"))))
+    assert repair(site).materialized == 6
+    known = site.instance.get_dynamic_partitions(site.assets.partitions_name)
+    assert list(known) == ["t04", "t03", "t02", "t01"]
+
+
+def planned_run(site: TownSite, first: str, last: str) -> str:
+    """A run of some pages as Dagster has planned it, that no worker ever works on."""
+    job = site.definitions.resolve_implicit_global_asset_job_def()
+    run = site.instance.create_run_for_job(
+        job,
+        status=dg.DagsterRunStatus.STARTED,
+        asset_selection=frozenset(site.assets.key(stage) for stage in Stage),
+        tags={
+            "dagster/asset_partition_range_start": first,
+            "dagster/asset_partition_range_end": last,
+        },
+    )
+    return run.run_id
+
+
+def test_pages_that_were_done_before_a_run_planned_them_and_died_are_green_again(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(3, t02=INVALID))
+    site.materialize_topics()
+    site.materialize(*Stage, pages=("t01", "t03"))
+    cursor = repair(site).cursor
+    keys = ["t01", "t02", "t03"]
+    before = {stage: site.statuses(stage, keys) for stage in Stage}
+
+    run_id = planned_run(site, "t01", "t03")
+    with pytest.raises(_Died), site_at_work(site.site, run_id):
+        raise _Died
+    run = site.instance.get_run_by_id(run_id)
+    assert run is not None
+    site.instance.report_run_failed(run)
+    assert set(site.statuses(Stage.ARTIFACT, keys).values()) == {"FAILED"}
+
+    look = repair(site, cursor)
+    assert look.materialized == 7, "all but two assets of the page that failed"
+    assert {stage: site.statuses(stage, keys) for stage in Stage} == before
+    target = story(site, Stage.ARTIFACT, "t01").target_materialization_data
+    assert target is not None
+    assert target.run_id != run_id
+    again = repair(site, look.cursor)
+    assert (again.materialized, again.stories) == (0, 0)
+    assert site.billed() == 3
