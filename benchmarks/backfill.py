@@ -18,7 +18,7 @@ from rich.table import Table
 from sqlalchemy import create_engine, text
 
 from benchmarks.dagster_place import DagsterDev, dagster_dev, wait_for
-from benchmarks.machine import about, load
+from benchmarks.machine import about, load, tree_cpu_s
 from benchmarks.place import site_of_example, temporary_project
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.components.site_assets import PAGES_PER_RUN, SiteAssets
@@ -128,6 +128,8 @@ class Backfill:
     bound_s: float
     """The latencies really served, spread over the calls that its runs can have out."""
     runs: Sequence[Run]
+    cpu_s: float
+    """Of Dagster's processes, its runs included; the database's is not among it."""
 
     @property
     def start_up_s(self) -> float:
@@ -143,11 +145,13 @@ def bench_backfill(console: Console, *, pages: int) -> None:
     before = load()
     with temporary_project(pages=1) as project:
         _write_site(project, pages)
+        lane_cpu_s = time.process_time()
         lane_s = _lane(project, pages)
+        lane_cpu_s = time.process_time() - lane_cpu_s
         site = site_of_example(project)
         with dagster_dev(project, site.file) as dev:
             done = _backfill(project, dev, SiteAssets(site=site), pages)
-    console.print(_table(done, lane_s, pages, caption=about(before)))
+    console.print(_table(done, lane_s, lane_cpu_s, pages, caption=about(before)))
     console.print(_events_table(done, pages))
 
 
@@ -206,7 +210,7 @@ def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int)
     _register(dev, assets, keys)
     provider = ensure_provider_running(project.data_home).client()
     provider.reset()
-    began = time.monotonic()
+    began, cpu_before_s = time.monotonic(), tree_cpu_s(dev.pid)
     asked = {
         "assetSelection": [{"path": list(assets.key(stage).path)} for stage in Stage],
         "partitionNames": keys,
@@ -223,7 +227,7 @@ def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int)
         return bool(told == "COMPLETED_SUCCESS")
 
     wait_for("the backfill", ended, within_s=ENDS_WITHIN_S)
-    noticed_s = time.monotonic() - began
+    noticed_s, cpu_s = time.monotonic() - began, tree_cpu_s(dev.pid) - cpu_before_s
     served = [generation["latency_s"] for generation in provider.truth()["generations"]]
     runs = _runs(project, backfill)
     # The daemon looks at a backfill every few seconds; its pages were done when its runs were.
@@ -232,7 +236,7 @@ def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int)
     if len(served) != pages or wall_s > noticed_s:
         raise SystemExit(f"{len(served)} calls for {pages} pages: nothing to compare")
     in_flight = IN_FLIGHT * min(len(runs), RUNS_AT_ONCE) // RUNS_AT_ONCE
-    return Backfill(wall_s=wall_s, bound_s=sum(served) / in_flight, runs=runs)
+    return Backfill(wall_s=wall_s, bound_s=sum(served) / in_flight, runs=runs, cpu_s=cpu_s)
 
 
 def _register(dev: DagsterDev, assets: SiteAssets, keys: Sequence[str]) -> None:
@@ -262,7 +266,7 @@ def _runs(project: Project, backfill: str) -> list[Run]:
     return [Run(events=events) for events in found.values()]
 
 
-def _table(done: Backfill, lane_s: float, pages: int, caption: str) -> Table:
+def _table(done: Backfill, lane_s: float, lane_cpu_s: float, pages: int, caption: str) -> Table:
     table = Table(
         title=f"backfill: {pages} pages, {len(done.runs)} runs of at most {PAGES_PER_RUN}, "
         f"{RUNS_AT_ONCE} at once, {IN_FLIGHT} calls in flight, {LATENCY_S} s a call",
@@ -284,6 +288,7 @@ def _table(done: Backfill, lane_s: float, pages: int, caption: str) -> Table:
         f"{lane_s / lane_bound_s:.2f}",
     )
     table.add_row("backfill to lane, after start-up", f"{after / lane_s:.2f}", "")
+    table.add_row("CPU of the processes, ms a page", *_each_ms(done.cpu_s, lane_cpu_s, pages))
     for name, values in (
         ("a run: start-up, s", [run.start_up_s for run in done.runs]),
         ("a run: its pages, s", [run.work_s for run in done.runs]),
@@ -291,6 +296,10 @@ def _table(done: Backfill, lane_s: float, pages: int, caption: str) -> Table:
     ):
         table.add_row(name, f"{statistics.median(values):.2f}", "")
     return table
+
+
+def _each_ms(backfill_s: float, lane_s: float, pages: int) -> tuple[str, str]:
+    return f"{1000 * backfill_s / pages:.1f}", f"{1000 * lane_s / pages:.1f}"
 
 
 def _events_table(done: Backfill, pages: int) -> Table:

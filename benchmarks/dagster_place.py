@@ -47,6 +47,7 @@ class DagsterDev:
     """A running one."""
 
     port: int
+    pid: int
 
     def ask(self, query: str, **variables: object) -> dict[str, Any]:
         """The data of a GraphQL answer. Ends the benchmark with what Dagster complains about."""
@@ -72,8 +73,8 @@ def dagster_dev(project: Project, site_file: Path) -> Iterator[DagsterDev]:
     definitions = _DEFINITIONS.format(file=relative)
     (project.root / "sites.py").write_text(definitions, encoding="utf-8")
     (project.root / "workspace.yaml").write_text(_WORKSPACE, encoding="utf-8")
-    dev = DagsterDev(port=_free_port())
-    command = ["dagster", "dev", "-w", "workspace.yaml", "-p", str(dev.port)]
+    port = _free_port()
+    command = ["dagster", "dev", "-w", "workspace.yaml", "-p", str(port)]
     with (project.root / "dev.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             [str(Path(sys.executable).with_name(command[0])), *command[1:]],
@@ -82,6 +83,7 @@ def dagster_dev(project: Project, site_file: Path) -> Iterator[DagsterDev]:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+    dev = DagsterDev(port=port, pid=process.pid)
     try:
         wait_for("dagster dev", lambda: _loaded(dev), within_s=UP_WITHIN_S)
         yield dev

@@ -207,6 +207,7 @@ def test_its_runs_come_before_the_queue_of_a_backfill(make_site: MakeSite) -> No
     site = make_site(rows_of(1))
     job = site.definitions.resolve_job_def(f"{site.assets.name}_due_work")
     assert job.tags == {
+        "site": site.assets.name,
         "content_pipeline/due_work": site.assets.name,
         "dagster/priority": "10",
         "dagster/max_runtime": "1800",
