@@ -29,45 +29,6 @@ OURS = sorted(name for name, service in SERVICES.items() if service["image"] == 
 IN_KUBERNETES = ["dagster", "api", "grpc"]
 """What the chart puts before ``dagsterApiGrpcArgs``."""
 
-CHART_KEYS = {
-    "": {
-        "additionalInstanceConfig",
-        "dagster-user-deployments",
-        "dagsterDaemon",
-        "dagsterWebserver",
-        "generateCeleryConfigSecret",
-        "generatePostgresqlPasswordSecret",
-        "global",
-        "migrate",
-        "postgresql",
-        "rabbitmq",
-        "redis",
-        "runLauncher",
-        "telemetry",
-    },
-    "global": {"postgresqlSecretName", "dagsterHome", "serviceAccountName"},
-    "postgresql": {
-        "enabled",
-        "postgresqlHost",
-        "postgresqlUsername",
-        "postgresqlDatabase",
-        "postgresqlScheme",
-        "postgresqlParams",
-        "service",
-    },
-    "dagsterWebserver": {"replicaCount", "image", "envSecrets"},
-    "dagsterDaemon": {
-        "enabled",
-        "image",
-        "envSecrets",
-        "runCoordinator",
-        "runMonitoring",
-        "runRetries",
-    },
-    "runLauncher": {"type", "config"},
-}
-"""Keys of the chart's own values.schema.json that we use; Helm ignores many a misspelt one."""
-
 
 def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
     """The click command that the words start, and what is left of them."""
@@ -154,23 +115,9 @@ def test_the_variables_are_those_that_the_program_reads() -> None:
     assert f"{HOME_VARIABLE}=/app" in DOCKERFILE
 
 
-def test_the_values_use_keys_that_the_chart_has() -> None:
-    for place, known in CHART_KEYS.items():
-        assert set(HELM[place] if place else HELM) <= known, place
-
-
-@pytest.mark.parametrize(
-    "grace_s",
-    [
-        HELM["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]["podSpecConfig"][
-            "terminationGracePeriodSeconds"
-        ],
-        60 * int(SERVICES["worker"]["stop_grace_period"].removesuffix("m")),
-    ],
-    ids=["kubernetes", "compose"],
-)
-def test_a_run_that_is_told_to_end_has_time_for_its_pages_at_work(grace_s: int) -> None:
-    assert grace_s > EXAMPLE.lane.longest_hold_s
+def test_a_worker_that_is_told_to_end_has_time_for_its_pages_at_work() -> None:
+    grace = SERVICES["worker"]["stop_grace_period"]
+    assert 60 * int(grace.removesuffix("m")) > EXAMPLE.lane.longest_hold_s
 
 
 def test_the_image_is_slim_and_does_not_run_as_root() -> None:
@@ -182,7 +129,9 @@ def test_the_image_is_slim_and_does_not_run_as_root() -> None:
 
 
 def test_the_image_has_the_pinned_versions_of_everything_with_every_extra() -> None:
-    (extras,) = re.findall(r"--constraint constraints\.txt \"\.\[([\w,]+)\]\"", DOCKERFILE)
+    (extras,) = re.findall(
+        r"--constraint constraints\.txt --editable \"\.\[([\w,]+)\]\"", DOCKERFILE
+    )
     assert set(extras.split(",")) == set(PROJECT["project"]["optional-dependencies"])
     pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().split()}
     for wanted in PROJECT["project"]["optional-dependencies"].values():
