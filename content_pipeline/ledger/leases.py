@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import Connection, TextClause, bindparam, delete, text
+from sqlalchemy import Connection, TextClause, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
@@ -21,7 +21,7 @@ from content_pipeline.core.states import (
     states_of,
 )
 from content_pipeline.ledger.database import Lease
-from content_pipeline.ledger.schema import SCHEMA, leases
+from content_pipeline.ledger.schema import SCHEMA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +148,17 @@ def claim_due(
     ]
 
 
+# Many leases are always locked in the order of their tokens: a beat and a release that both meant
+# the same ones would otherwise wait for each other.
 _RENEW = text(
     f"""
+    WITH held AS (
+        SELECT resource FROM {SCHEMA}.leases
+        WHERE token = ANY(:tokens) ORDER BY token FOR NO KEY UPDATE
+    )
     UPDATE {SCHEMA}.leases SET expires_at = clock_timestamp() + make_interval(secs => :lease_s)
-    WHERE token = ANY(:tokens) AND expires_at > clock_timestamp()
+    WHERE resource IN (SELECT resource FROM held)
+      AND token = ANY(:tokens) AND expires_at > clock_timestamp()
       AND greatest(acquired_at, (
               SELECT max(j.updated_at) FROM {SCHEMA}.page_jobs j
               WHERE j.page_id = substr(leases.resource, 6) AND j.state IN ({_WORKABLE})
@@ -177,13 +184,22 @@ def renew(
     return frozenset(connection.execute(_RENEW, values).scalars())
 
 
-def release(connection: Connection, lease: Lease) -> None:
-    """Let go. Harmless when the lease has passed to another worker."""
-    connection.execute(_RELEASE, {"held": lease.resource, "held_token": lease.token})
+def release(connection: Connection, *held: Lease) -> None:
+    """Let go. Harmless for a lease that has passed to another worker."""
+    if held:
+        connection.execute(_RELEASE, {"tokens": [lease.token for lease in held]})
 
 
-_RELEASE = delete(leases).where(
-    leases.c.resource == bindparam("held"), leases.c.token == bindparam("held_token")
+# A token is given out once, so it says whose the lease is.
+_RELEASE = text(
+    f"""
+    WITH held AS (
+        SELECT resource, token FROM {SCHEMA}.leases
+        WHERE token = ANY(:tokens) ORDER BY token FOR UPDATE
+    )
+    DELETE FROM {SCHEMA}.leases l USING held h
+    WHERE l.resource = h.resource AND l.token = h.token
+    """  # noqa: S608 - only our own constants are put in
 )
 
 
