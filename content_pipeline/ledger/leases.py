@@ -186,8 +186,7 @@ def renew(
 
 def release(connection: Connection, *held: Lease) -> None:
     """Let go. Harmless for a lease that has passed to another worker."""
-    if held:
-        connection.execute(_RELEASE, {"tokens": [lease.token for lease in held]})
+    connection.execute(_RELEASE, {"tokens": [lease.token for lease in held]})
 
 
 # A token is given out once, so it says whose the lease is.

@@ -70,7 +70,7 @@ class _Held:
 
     leases: dict[int, Lease] = field(default_factory=dict)
     walked: list[Lease] = field(default_factory=list)
-    """Of pages whose walk is over: to be let go by the next claim, many at once."""
+    """Of pages whose walk is over: to be let go, many at once."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, lease: Lease) -> None:
@@ -147,13 +147,15 @@ def _work(
     while True:
         ends = stop.is_set() or runtime.given_up.is_set()
         if not ends and len(at_work) < threads:
-            for claim, claimed in _claim(runtime, selection, threads - len(at_work), held):
+            for claim, claimed in _claim(runtime, selection, threads - len(at_work)):
+                held.add(claim.lease)
                 at_work[pool.submit(_walk, runtime, selection, claim, claimed, held)] = claim
         if not at_work:
             if ends or not _wait_for_due(runtime, selection, patient_until):
                 return
             continue
         done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)
+        _let_go(runtime, held.take_walked())
         for future in done:
             claim = at_work.pop(future)
             job = future.result()
@@ -166,20 +168,15 @@ def _work(
             yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
 
 
-def _claim(
-    runtime: SiteRuntime, selection: Selection, most: int, held: _Held
-) -> list[tuple[Claim, PageJob]]:
-    """What may be worked on now, with each page job as it stands; what was walked is let go."""
-    walked, outcomes = held.take_walked(), runtime.calls.outcomes()
+def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[tuple[Claim, PageJob]]:
+    """What may be worked on now, with each page job as it stands."""
+    outcomes = runtime.calls.outcomes()
     with runtime.ledger.begin() as connection:
-        leases.release(connection, *walked)
         claims, out = _claim_due(connection, runtime, selection, most, outcomes)
         found = jobs.load_all(connection, [claim.page_job_id for claim in claims]) if claims else {}
     if out is not None:
         runtime.calls.hand_over(outcomes)
         runtime.calls.count(out)
-    for claim in claims:
-        held.add(claim.lease)
     return [(claim, found[claim.page_job_id]) for claim in claims]
 
 
@@ -299,8 +296,13 @@ def _letting_go(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
     try:
         yield
     finally:
+        _let_go(runtime, [*held.take_walked(), *held.snapshot()])
+
+
+def _let_go(runtime: SiteRuntime, over: Sequence[Lease]) -> None:
+    if over:
         with runtime.ledger.single() as connection:
-            leases.release(connection, *held.take_walked(), *held.snapshot())
+            leases.release(connection, *over)
 
 
 @contextmanager
