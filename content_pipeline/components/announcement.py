@@ -97,13 +97,16 @@ def tell_hooks(runtime: SiteRuntime, *, even_if_unasked: Collection[str] | None 
                 effects.want_for_site(connection, site.site, at_once, site.owner)
                 announcements.hurry(connection, site.site, even_if_unasked)
     outcomes = announce(runtime, kinds=even_if_unasked)
+    kinds = sorted({*outcomes, *(even_if_unasked or ())})
+    if not kinds:
+        return Told(hooks={})
     with runtime.ledger.begin() as connection:
-        urls = len(publications.listing(connection, site).pages)
+        urls = publications.count(connection, site.site)
         found = {each.kind: each for each in announcements.standings(connection, site.site)}
     return Told(
         hooks={
             kind: ToldHook(urls=urls, answer=_answer(outcomes.get(kind)), standing=found.get(kind))
-            for kind in sorted({*outcomes, *(even_if_unasked or ())})
+            for kind in kinds
         }
     )
 

@@ -4,12 +4,13 @@ What belongs here: the compare-and-swap that is the only way a state changes, wi
 append-only log. Which move to make is decided in ``operations``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     Connection,
     Float,
     Integer,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Select,
     Text,
     and_,
+    any_,
     bindparam,
     case,
     exists,
@@ -26,6 +28,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
@@ -34,18 +37,22 @@ from content_pipeline.core.states import FINAL, MOVES, PageJobState
 from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.schema import (
+    AttemptKind,
     TopicStatus,
+    attempts,
     page_jobs,
     pages,
     rejected_drafts,
     rollbacks,
     seconds_from_now,
+    step_outputs,
     topics,
     transitions,
 )
 from content_pipeline.ledger.schema.vocabulary import one_of
 
 _BEGINS_AN_EFFECT = frozenset({PageJobState.GENERATING, PageJobState.PUBLISHING})
+_MAY_HAVE_STORED = (PageJobState.GENERATING, PageJobState.GENERATION_UNCERTAIN)
 _MAY_BE_WRITTEN = (PageJobState.PUBLISHING, PageJobState.PUBLISH_UNCERTAIN)
 
 
@@ -88,11 +95,23 @@ class PageJob:
     published_content_hash: str | None
     is_off_the_site: bool
     """Whether somebody was seen to have taken its page off the site, or moved it."""
+    has_outputs: bool
+    """Whether any step of its page may have an output."""
+    calls: int
+    """The number of its newest paid call; 0 before the first. Each begins with a move."""
+    publishes: int
+    """The number of its newest try to publish, likewise."""
 
 
 def load(connection: Connection, page_job_id: str) -> PageJob:
     """The page job, which must exist and have a target."""
-    return _from_row(connection.execute(_LOAD, {"wanted": page_job_id}).one())
+    return _from_row(connection.execute(_LOAD, {"wanted": [page_job_id]}).one())
+
+
+def load_all(connection: Connection, page_job_ids: Collection[str]) -> dict[str, PageJob]:
+    """Page job id → the page job, of those that exist and have a target."""
+    rows = connection.execute(_LOAD, {"wanted": list(page_job_ids)})
+    return {row.page_job_id: _from_row(row) for row in rows}
 
 
 ROLLED_BACK = (
@@ -101,6 +120,14 @@ ROLLED_BACK = (
     .where(rollbacks.c.generation_version == page_jobs.c.generation_version)
 )
 """Whether nothing is to be made by the page job's generation version."""
+
+
+def _newest_number(kind: AttemptKind) -> ColumnElement[int]:
+    newest = select(func.max(attempts.c.number)).where(
+        attempts.c.page_job_id == page_jobs.c.page_job_id, attempts.c.kind == kind
+    )
+    return func.coalesce(newest.scalar_subquery(), 0)
+
 
 _LOAD = (
     select(
@@ -120,13 +147,16 @@ _LOAD = (
         .where(rejected_drafts.c.is_asked_again)
         .label("is_asked_again"),
         ROLLED_BACK.label("is_rolled_back"),
+        exists().where(step_outputs.c.page_id == page_jobs.c.page_id).label("has_outputs"),
+        _newest_number(AttemptKind.GENERATE).label("calls"),
+        _newest_number(AttemptKind.PUBLISH).label("publishes"),
     )
     .join(pages, pages.c.page_id == page_jobs.c.page_id)
     .join(
         topics,
         and_(topics.c.site == page_jobs.c.site, topics.c.topic_key == page_jobs.c.topic_key),
     )
-    .where(page_jobs.c.page_job_id == bindparam("wanted"))
+    .where(page_jobs.c.page_job_id == any_(bindparam("wanted", type_=ARRAY(Text))))
 )
 
 
@@ -162,6 +192,9 @@ def _from_row(row: Row[Any]) -> PageJob:
         may_overwrite=row.may_overwrite,
         published_content_hash=row.published_content_hash,
         is_off_the_site=row.site_change in OFF_THE_SITE,
+        has_outputs=row.has_outputs,
+        calls=row.calls,
+        publishes=row.publishes,
     )
 
 
@@ -217,6 +250,9 @@ def move(
         failure_class=failure.failure_class if failure else None,
         is_due=moved.is_due,
         cancel_requested=moved.cancel_requested,
+        has_outputs=job.has_outputs or job.state in _MAY_HAVE_STORED,
+        calls=job.calls + (to is PageJobState.GENERATING),
+        publishes=job.publishes + (to is PageJobState.PUBLISHING),
         is_asked_again=job.is_asked_again
         or (job.state, to) == (PageJobState.VALIDATING, PageJobState.QUEUED),
     )

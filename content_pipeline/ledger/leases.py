@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import Connection, TextClause, bindparam, delete, text
+from sqlalchemy import Connection, TextClause, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
@@ -21,7 +21,7 @@ from content_pipeline.core.states import (
     states_of,
 )
 from content_pipeline.ledger.database import Lease
-from content_pipeline.ledger.schema import SCHEMA, leases
+from content_pipeline.ledger.schema import SCHEMA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,17 @@ class Selection:
 
     def parameters(self) -> dict[str, object]:
         """The values that the queries bind."""
-        states = states_of(self.stages)
         return {
             "site": self.site,
             "topics": None if self.topics is None else list(self.topics),
-            "states": sorted(states if self.states is None else states & self.states),
+            "states": sorted(self.meant),
         }
+
+    @property
+    def meant(self) -> frozenset[PageJobState]:
+        """The states of the jobs that are meant."""
+        states = states_of(self.stages)
+        return states if self.states is None else states & self.states
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +70,24 @@ class Service(StrEnum):
     NONE = "none"
 
 
-_SERVICE = """
-    CASE WHEN j.state IN ('queued', 'reserved') THEN 'call'
-         WHEN j.state IN ('generating', 'generation_uncertain') THEN 'ask'
-         WHEN j.state IN ('ready_to_publish', 'publishing', 'publish_uncertain',
-                          'withdrawing') THEN 'cms'
-         WHEN j.state = 'failed_retryable' AND j.revision IS NULL THEN 'call'
-         WHEN j.state = 'failed_retryable' THEN 'cms'
-         ELSE 'none' END"""
+_SERVICES = {
+    PageJobState.QUEUED: Service.CALL,
+    PageJobState.RESERVED: Service.CALL,
+    PageJobState.GENERATING: Service.ASK,
+    PageJobState.GENERATION_UNCERTAIN: Service.ASK,
+    PageJobState.GENERATED: Service.NONE,
+    PageJobState.VALIDATING: Service.NONE,
+    PageJobState.READY_TO_PUBLISH: Service.CMS,
+    PageJobState.PUBLISHING: Service.CMS,
+    PageJobState.PUBLISH_UNCERTAIN: Service.CMS,
+    PageJobState.WITHDRAWING: Service.CMS,
+}
+"""By state; ``failed_retryable`` calls the provider without a draft, and with one the CMS."""
+
+_CASES = " ".join(
+    f"WHEN j.state = '{state}' THEN '{service}'" for state, service in _SERVICES.items()
+)
+_SERVICE = f"CASE {_CASES} WHEN j.revision IS NULL THEN '{Service.CALL}' ELSE '{Service.CMS}' END"
 
 _WORKABLE = ", ".join(f"'{state}'" for state in sorted(WORKABLE))
 # Stands beside the parameter so that the planner may use the partial index of workable jobs.
@@ -80,7 +95,8 @@ _WORKABLE = ", ".join(f"'{state}'" for state in sorted(WORKABLE))
 # Nothing here waits for a lease: a fenced transaction holds its lease and then wants its job, and a
 # claim that held the job while it waited for the lease made a deadlock of the two. So leases that
 # ran out are locked first, those in use by a fenced transaction are left alone, and jobs follow.
-# Two jobs of one page collide on the lease, whose row admits one holder.
+# Two jobs of one page collide on the lease, whose row admits one holder. The time is that of the
+# statement, which stands still: no index says what is due by a clock that moves.
 _CLAIM = text(
     f"""
     WITH run_out AS (
@@ -90,9 +106,10 @@ _CLAIM = text(
         SELECT j.page_job_id, j.topic_key, j.page_id
         FROM {SCHEMA}.page_jobs j
         WHERE j.site = :site AND j.state IN ({_WORKABLE}) AND j.state = ANY(:states)
-          AND j.next_attempt_at <= clock_timestamp()
+          AND j.next_attempt_at <= statement_timestamp()
           AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
-          AND {_SERVICE} = ANY(:services)
+          AND (j.state <> '{PageJobState.FAILED_RETRYABLE}'
+               OR CASE WHEN j.revision IS NULL THEN :retries_calls ELSE :retries_publishes END)
           AND (NOT EXISTS (SELECT FROM {SCHEMA}.leases l WHERE l.resource = 'page:' || j.page_id)
                OR 'page:' || j.page_id IN (SELECT resource FROM run_out))
         ORDER BY j.priority DESC, j.next_attempt_at, j.page_job_id
@@ -116,7 +133,6 @@ _CLAIM = text(
 ).bindparams(
     bindparam("topics", type_=ARRAY(Text)),
     bindparam("states", type_=ARRAY(Text)),
-    bindparam("services", type_=ARRAY(Text)),
 )
 
 
@@ -133,11 +149,21 @@ def claim_due(
 
     ``services``: only jobs whose next step calls one of these.
     """
-    rows = connection.execute(
-        _CLAIM,
-        selection.parameters()
-        | {"services": sorted(services), "most": most, "worker": worker, "lease_s": lease_s},
-    )
+    retries = {
+        "retries_calls": Service.CALL in services,
+        "retries_publishes": Service.CMS in services,
+    }
+    # Told by states: the planner knows how many jobs there are of each, and of no expression.
+    called = {state for state, service in _SERVICES.items() if service in services}
+    if any(retries.values()):
+        called.add(PageJobState.FAILED_RETRYABLE)
+    taken = {
+        "states": sorted(selection.meant & called),
+        "most": most,
+        "worker": worker,
+        "lease_s": lease_s,
+    }
+    rows = connection.execute(_CLAIM, selection.parameters() | retries | taken)
     return [
         Claim(
             page_job_id=row.page_job_id,
@@ -148,10 +174,17 @@ def claim_due(
     ]
 
 
+# Many leases are always locked in the order of their tokens: a beat and a release that both meant
+# the same ones would otherwise wait for each other.
 _RENEW = text(
     f"""
+    WITH held AS (
+        SELECT resource FROM {SCHEMA}.leases
+        WHERE token = ANY(:tokens) ORDER BY token FOR NO KEY UPDATE
+    )
     UPDATE {SCHEMA}.leases SET expires_at = clock_timestamp() + make_interval(secs => :lease_s)
-    WHERE token = ANY(:tokens) AND expires_at > clock_timestamp()
+    WHERE resource IN (SELECT resource FROM held)
+      AND token = ANY(:tokens) AND expires_at > clock_timestamp()
       AND greatest(acquired_at, (
               SELECT max(j.updated_at) FROM {SCHEMA}.page_jobs j
               WHERE j.page_id = substr(leases.resource, 6) AND j.state IN ({_WORKABLE})
@@ -177,13 +210,21 @@ def renew(
     return frozenset(connection.execute(_RENEW, values).scalars())
 
 
-def release(connection: Connection, lease: Lease) -> None:
-    """Let go. Harmless when the lease has passed to another worker."""
-    connection.execute(_RELEASE, {"held": lease.resource, "held_token": lease.token})
+def release(connection: Connection, *held: Lease) -> None:
+    """Let go. Harmless for a lease that has passed to another worker."""
+    connection.execute(_RELEASE, {"tokens": [lease.token for lease in held]})
 
 
-_RELEASE = delete(leases).where(
-    leases.c.resource == bindparam("held"), leases.c.token == bindparam("held_token")
+# A token is given out once, so it says whose the lease is.
+_RELEASE = text(
+    f"""
+    WITH held AS (
+        SELECT resource, token FROM {SCHEMA}.leases
+        WHERE token = ANY(:tokens) ORDER BY token FOR UPDATE
+    )
+    DELETE FROM {SCHEMA}.leases l USING held h
+    WHERE l.resource = h.resource AND l.token = h.token
+    """  # noqa: S608 - only our own constants are put in
 )
 
 

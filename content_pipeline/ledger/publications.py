@@ -127,6 +127,19 @@ ON_THE_SITE = and_(
 """The page was proved, and nobody was seen to take it off the site."""
 
 
+def count(connection: Connection, site: str) -> int:
+    """How many pages of ``site`` a listing of it has."""
+    found: int = connection.execute(_COUNT, {"of_site": site}).scalar_one()
+    return found
+
+
+_COUNT = (
+    select(func.count())
+    .select_from(pages)
+    .where(pages.c.site == bindparam("of_site", type_=Text), ON_THE_SITE)
+)
+
+
 def listing(connection: Connection, site: SiteSettings) -> SiteListing:
     """All proved public pages of ``site`` that nobody was seen to take off it, by path."""
     rows = connection.execute(

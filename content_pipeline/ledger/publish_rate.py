@@ -59,6 +59,28 @@ _OUTGOING = text(
     """  # noqa: S608 - only our own constants are put in
 )
 
+# The end of the line, and how many have their turn in its hour and its day: as many as the rate
+# allows, however long the line is.
+_LAST_IN_LINE = text(
+    f"""
+    WITH line AS NOT MATERIALIZED (
+        SELECT j.next_attempt_at AS at FROM {SCHEMA}.page_jobs j
+        WHERE j.site = :site AND {_WAITS} AND j.next_attempt_at > :now
+    ), last AS (
+        SELECT j.next_attempt_at AS at FROM {SCHEMA}.page_jobs j
+        WHERE j.site = :site AND {_WAITS} AND j.next_attempt_at > :now
+          AND (j.revision IS NULL) = (SELECT false)  -- as a constant it would match no index
+        ORDER BY j.next_attempt_at DESC LIMIT 1
+    )
+    SELECT last.at,
+           (SELECT count(*) FROM line
+            WHERE line.at >= date_trunc('day', last.at, 'UTC')) AS that_day,
+           (SELECT count(*) FROM line
+            WHERE line.at >= date_trunc('hour', last.at, 'UTC')) AS that_hour
+    FROM last
+    """  # noqa: S608 - only our own constants are put in
+)
+
 
 def outgoing(connection: Connection, site: str) -> Outgoing:
     """How many new pages of ``site`` are out, and how many wait."""
@@ -77,10 +99,28 @@ def turn_of(connection: Connection, job: PageJob, rate: PublishRate | None) -> d
         return None
     key = func.hashtextextended(f"publish:{job.site}", 0)
     connection.execute(select(func.pg_advisory_xact_lock(key)))
-    found = outgoing(connection, job.site)
-    if free_now(rate, found.issued):
+    row = connection.execute(_FREE, {"site": job.site}).one()
+    issued = Issued(today=row.today, this_hour=row.this_hour)
+    if free_now(rate, issued):
         return None
-    return turn_at(rate, found.issued, found.now, found.waiting)
+    last = last_in_line(connection, job.site, row.now)
+    if last is None:
+        return turn_at(rate, issued, row.now, 0)
+    at, promised = last
+    if at.date() == row.now.date():
+        this_hour = issued.this_hour if at.hour == row.now.hour else 0
+        promised = Issued(
+            today=promised.today + issued.today, this_hour=promised.this_hour + this_hour
+        )
+    return turn_at(rate, promised, at, 0)
+
+
+def last_in_line(
+    connection: Connection, site: str, now: datetime
+) -> tuple[datetime, Issued] | None:
+    """The turn of the last that waits, and how many have theirs in its day and its hour."""
+    row = connection.execute(_LAST_IN_LINE, {"site": site, "now": now}).one_or_none()
+    return None if row is None else (row.at, Issued(today=row.that_day, this_hour=row.that_hour))
 
 
 def _was_public(connection: Connection, page_id: str) -> bool:

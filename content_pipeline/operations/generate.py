@@ -63,11 +63,12 @@ def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     worst_case = runtime.prices.cost(found.step.model, most_usage(found.step, found.prompt))
     try:
         with runtime.ledger.fenced(lease, repeatable=True) as connection:
-            number = attempts.next_number(connection, job.page_job_id, AttemptKind.GENERATE)
             reserved = jobs.move(connection, job, PageJobState.RESERVED, lease=lease)
             spend.reserve(
                 connection,
-                attempt_id=attempts.attempt_id(job.page_job_id, AttemptKind.GENERATE, number),
+                attempt_id=attempts.attempt_id(
+                    job.page_job_id, AttemptKind.GENERATE, job.calls + 1
+                ),
                 page_job_id=job.page_job_id,
                 site=job.site,
                 worst_case_usd=worst_case,
@@ -146,7 +147,7 @@ def _answer(
     runtime.on_checkpoint("call_answered")
     if not runtime.site.generation.background:
         free_slot()
-    with runtime.ledger.begin() as connection:
+    with runtime.ledger.single() as connection:
         attempts.save_response(connection, attempt_id, raw)
     runtime.on_checkpoint("answer_saved")
     said = read(runtime, step.name, raw)
@@ -170,12 +171,11 @@ def _intend_call(
         if closed is not None:
             wait_s = closed.retry_after_s or LOOK_AGAIN_S
             return jobs.move(connection, job, PageJobState.QUEUED, lease=lease, wait_s=wait_s), None
-        number = attempts.next_number(connection, job.page_job_id, AttemptKind.GENERATE)
         attempt_id = attempts.open_attempt(
             connection,
             job,
             AttemptKind.GENERATE,
-            number=number,
+            number=job.calls + 1,
             worker=runtime.worker,
             run_id=runtime.run_id,
             step=step.name,

@@ -9,16 +9,18 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from content_pipeline.core.errors import ContentPipelineError, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
+from content_pipeline.core.throttling import Outcome
 from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, publish_rate, routes
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
@@ -65,9 +67,11 @@ class Settled:
 
 @dataclass(slots=True)
 class _Held:
-    """The leases of this lane, shared with its heartbeat."""
+    """The leases of this lane, shared with its heartbeat and its threads."""
 
     leases: dict[int, Lease] = field(default_factory=dict)
+    walked: list[Lease] = field(default_factory=list)
+    """Of pages whose walk is over: to be let go, many at once."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, lease: Lease) -> None:
@@ -78,6 +82,18 @@ class _Held:
         """Forget ``lease``; False when it was forgotten already."""
         with self.lock:
             return self.leases.pop(lease.token, None) is not None
+
+    def end_walk(self, lease: Lease) -> None:
+        """Keep ``lease`` alive no longer."""
+        with self.lock:
+            self.leases.pop(lease.token, None)
+            self.walked.append(lease)
+
+    def take_walked(self) -> list[Lease]:
+        """Those to let go now."""
+        with self.lock:
+            walked, self.walked = self.walked, []
+            return walked
 
     def snapshot(self) -> list[Lease]:
         with self.lock:
@@ -100,6 +116,7 @@ def advance(
     held = _Held()
     at_work: dict[Future[PageJob | None], Claim] = {}
     with (
+        _letting_go(runtime, held),
         _heartbeat(runtime, held),
         ThreadPoolExecutor(_threads(runtime), thread_name_prefix="page") as pool,
     ):
@@ -131,14 +148,15 @@ def _work(
     while True:
         ends = stop.is_set() or runtime.given_up.is_set()
         if not ends and len(at_work) < threads:
-            for claim in _claim(runtime, selection, threads - len(at_work)):
+            for claim, claimed in _claim(runtime, selection, threads - len(at_work)):
                 held.add(claim.lease)
-                at_work[pool.submit(_walk, runtime, selection, claim, held)] = claim
+                at_work[pool.submit(_walk, runtime, selection, claim, claimed, held)] = claim
         if not at_work:
             if ends or not _wait_for_due(runtime, selection, patient_until):
                 return
             continue
         done, _ = wait(at_work, timeout=POLL_S, return_when=FIRST_COMPLETED)
+        _let_go(runtime, held.take_walked())
         for future in done:
             claim = at_work.pop(future)
             job = future.result()
@@ -151,11 +169,30 @@ def _work(
             yield Settled(page_job_id=job.page_job_id, topic_key=claim.topic_key, state=job.state)
 
 
-def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]:
-    """What may be worked on now: pages on their way out first, then new calls while some are free.
+def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[tuple[Claim, PageJob]]:
+    """What may be worked on now, with each page job as it stands."""
+    outcomes = runtime.calls.outcomes()
+    with runtime.ledger.begin() as connection:
+        claims, out = _claim_due(connection, runtime, selection, most, outcomes)
+        found = jobs.load_all(connection, [claim.page_job_id for claim in claims]) if claims else {}
+    if out is not None:
+        runtime.calls.hand_over(outcomes)
+        runtime.calls.count(out)
+    return [(claim, found[claim.page_job_id]) for claim in claims]
+
+
+def _claim_due(
+    connection: Connection,
+    runtime: SiteRuntime,
+    selection: Selection,
+    most: int,
+    outcomes: Sequence[Outcome],
+) -> tuple[list[Claim], int | None]:
+    """Pages on their way out first, then new calls while some are free; and how many are out then.
 
     The routes are asked in the claiming transaction, so pauses, circuits and the number of calls at
-    once hold over all processes.
+    once hold over all processes. None: no calls were asked for, so nothing of ``outcomes`` was
+    learned.
     """
 
     def claim(services: Collection[Service], at_most: int) -> list[Claim]:
@@ -168,27 +205,23 @@ def _claim(runtime: SiteRuntime, selection: Selection, most: int) -> list[Claim]
             lease_s=runtime.site.lane.lease_s,
         )
 
-    outcomes = runtime.calls.outcomes()
-    with runtime.ledger.begin() as connection:
-        services = {Service.NONE, Service.CMS, Service.ASK}
-        closed = routes.closed(connection, (runtime.cms_route, runtime.model_route))
-        if runtime.cms_route in closed:
-            services.remove(Service.CMS)
-        if runtime.model_route in closed:
-            services.remove(Service.ASK)
-        claims = claim(services, most)
-        if Service.ASK not in services or len(claims) == most:
-            return claims
-        found = call_limits.capacity(
-            connection,
-            runtime.model_route,
-            most_calls=runtime.site.generation.in_flight_everywhere,
-            outcomes=outcomes,
-        )
-        calls = claim((Service.CALL,), min(found.free, most - len(claims))) if found.free else []
-    runtime.calls.hand_over(outcomes)
-    runtime.calls.count(found.out + len(calls))
-    return claims + calls
+    services = {Service.NONE, Service.CMS, Service.ASK}
+    closed = routes.closed(connection, (runtime.cms_route, runtime.model_route))
+    if runtime.cms_route in closed:
+        services.remove(Service.CMS)
+    if runtime.model_route in closed:
+        services.remove(Service.ASK)
+    claims = claim(services, most)
+    if Service.ASK not in services or len(claims) == most:
+        return claims, None
+    found = call_limits.capacity(
+        connection,
+        runtime.model_route,
+        most_calls=runtime.site.generation.in_flight_everywhere,
+        outcomes=outcomes,
+    )
+    calls = claim((Service.CALL,), min(found.free, most - len(claims))) if found.free else []
+    return claims + calls, found.out + len(calls)
 
 
 def _hand_over(runtime: SiteRuntime) -> None:
@@ -215,10 +248,12 @@ def _wait_for_due(runtime: SiteRuntime, selection: Selection, patient_until: flo
     return True
 
 
-def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held) -> PageJob | None:
-    """Walk one claimed page and let it go; None when another worker took it over."""
+def _walk(
+    runtime: SiteRuntime, selection: Selection, claim: Claim, job: PageJob, held: _Held
+) -> PageJob | None:
+    """Walk one claimed page; None when another worker took it over."""
     try:
-        return walk(runtime, claim.page_job_id, claim.lease, through=states_of(selection.stages))
+        return walk(runtime, job, claim.lease, through=states_of(selection.stages))
     except LeaseLost:
         return None
     except DataError as error:
@@ -228,9 +263,7 @@ def _walk(runtime: SiteRuntime, selection: Selection, claim: Claim, held: _Held)
     except Exception as error:  # noqa: BLE001  # boundary: one page's fault must not stop others
         return _set_aside(runtime, claim, error)
     finally:
-        held.drop(claim.lease)
-        with runtime.ledger.begin() as connection:
-            leases.release(connection, claim.lease)
+        held.end_walk(claim.lease)
 
 
 def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob | None:
@@ -256,6 +289,21 @@ def _set_aside(runtime: SiteRuntime, claim: Claim, error: Exception) -> PageJob 
             return jobs.move(connection, job, to, lease=claim.lease, failure=failure)
     except LeaseLost:
         return None
+
+
+@contextmanager
+def _letting_go(runtime: SiteRuntime, held: _Held) -> Iterator[None]:
+    """At the end let every lease go, those too of pages whose walk never began."""
+    try:
+        yield
+    finally:
+        _let_go(runtime, [*held.take_walked(), *held.snapshot()])
+
+
+def _let_go(runtime: SiteRuntime, over: Sequence[Lease]) -> None:
+    if over:
+        with runtime.ledger.single() as connection:
+            leases.release(connection, *over)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ decide, write at most once, read back. What became of a write whose answer was l
 
 from sqlalchemy import Connection
 
+from content_pipeline.core.article import Article
 from content_pipeline.core.cms import Document, FindsOurs, Marker, PageLookUp, RemotePage
 from content_pipeline.core.errors import CallFailed
 from content_pipeline.core.failures import Failure, FailureClass
@@ -57,22 +58,25 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     told another page to wait since this one was claimed, perhaps seconds ago. A page that never was
     public first waits for its turn, where the site has a publish rate.
     """
-    waiting = _put_off(runtime, job, lease)
-    if waiting is not None:
-        return waiting
+    with runtime.ledger.single() as connection:
+        article = drafts.load(connection, job)
+    # Takes 3 ms, in which the transaction would keep all others of the site from their turn.
+    document = _rendered(runtime, job, article)
     rate = runtime.site.schedule.rate
     with runtime.ledger.fenced(lease) as connection:
+        waiting = _put_off(connection, runtime, job)
+        if waiting is not None:
+            return waiting
         turn = publish_rate.turn_of(connection, job, rate)
         if rate is not None and turn is not None:
             publish_rate.let_wait(connection, job, rate, turn)
             return jobs.load(connection, job.page_job_id)
-        document = document_of(connection, runtime, job)
         key = effects.begin_publish(connection, job, request_hash=document.marker.content_hash)
         attempt_id = attempts.open_attempt(
             connection,
             job,
             AttemptKind.PUBLISH,
-            number=attempts.next_number(connection, job.page_job_id, AttemptKind.PUBLISH),
+            number=job.publishes + 1,
             worker=runtime.worker,
             run_id=runtime.run_id,
             effect_key=key,
@@ -91,21 +95,20 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     return _look_and_write(this_try, job)
 
 
-def _put_off(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob | None:
+def _put_off(connection: Connection, runtime: SiteRuntime, job: PageJob) -> PageJob | None:
     """The job, put off while the CMS is to be left alone or an older publish of its page is open.
 
     None when it can go on. A page's first draft has none before it, and a CMS that refuses late
     writes needs no such wait for an older one.
     """
-    with runtime.ledger.fenced(lease) as connection:
-        if routes.obstacle(connection, runtime.cms_route) is not None:
-            return jobs.postpone(connection, job, BREATH_S)
-        if job.revision == 1 or refuses_late_writes(runtime):
-            return None
-        open_for_s = jobs.unsettled_publish_s(connection, job)
-        if open_for_s is None:
-            return None
-        return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
+    if routes.obstacle(connection, runtime.cms_route) is not None:
+        return jobs.postpone(connection, job, BREATH_S)
+    if job.revision == 1 or refuses_late_writes(runtime):
+        return None
+    open_for_s = jobs.unsettled_publish_s(connection, job)
+    if open_for_s is None:
+        return None
+    return jobs.postpone(connection, job, open_for_s + SETTLES_WITHIN_S)
 
 
 def last_known_id(connection: Connection, job: PageJob) -> str | None:
@@ -115,9 +118,13 @@ def last_known_id(connection: Connection, job: PageJob) -> str | None:
 
 def document_of(connection: Connection, runtime: SiteRuntime, job: PageJob) -> Document:
     """What the CMS is to hold for the job's revision: the same bytes whenever it is asked."""
+    return _rendered(runtime, job, drafts.load(connection, job))
+
+
+def _rendered(runtime: SiteRuntime, job: PageJob, article: Article) -> Document:
     assert job.revision is not None
     return render_document(
-        drafts.load(connection, job),
+        article,
         page_id=job.page_id,
         revision=job.revision,
         site_title=runtime.site.title,
@@ -158,7 +165,7 @@ def _look_and_write(this_try: PublishTry, job: PageJob, *, path_is_taken: bool =
 
 def _obstacle(runtime: SiteRuntime) -> Failure | None:
     """Why the CMS may not be written to since it was looked at, which takes a second when busy."""
-    with runtime.ledger.begin() as connection:
+    with runtime.ledger.single() as connection:
         return routes.obstacle(connection, runtime.cms_route)
 
 

@@ -68,9 +68,12 @@ class ChainPosition:
 
 def position(runtime: SiteRuntime, job: PageJob, *, by_itself: bool = False) -> ChainPosition:
     """Where ``job`` stands in its chain; ``by_itself``: without what other jobs have paid for."""
-    with runtime.ledger.begin() as connection:
-        stored = step_outputs.of_page(connection, job.page_id)
-        findings = findings_of(connection, job.page_job_id) if job.is_asked_again else []
+    stored: list[StepOutput] = []
+    findings: list[str] = []
+    if job.has_outputs:  # not so of most pages: that nothing is there need not be asked twice
+        with runtime.ledger.begin() as connection:
+            stored = step_outputs.of_page(connection, job.page_id)
+            findings = findings_of(connection, job.page_job_id) if job.is_asked_again else []
     return position_among(runtime.site, runtime.chain, job, stored, findings, by_itself=by_itself)
 
 

@@ -58,17 +58,16 @@ when it is claimed. A walk that went on by itself spun at full speed before a cl
 
 def walk(
     runtime: SiteRuntime,
-    page_job_id: str,
+    job: PageJob,
     lease: Lease,
     *,
     through: frozenset[PageJobState] = WORKABLE,
 ) -> PageJob:
     """Take one claimed page job as far as it goes without waiting. Raises LeaseLost.
 
-    ``through``: the states to take it out of; it is left in any other.
+    ``job``: as it was read when, or after, ``lease`` was taken. ``through``: the states to take it
+    out of; it is left in any other.
     """
-    with runtime.ledger.begin() as connection:
-        job = jobs.load(connection, page_job_id)
     first = job
     while job.state in through:
         to = _stopped(job)

@@ -4,17 +4,20 @@ Each question is asked for real; what it says to the database is listened to and
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import dagster as dg
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, func, select, text, update
 
 from content_pipeline.components import due_work, partitions_sensor, reconciling, site_watch
 from content_pipeline.components.partitions_sensor import Cursor
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.core.publish_rate import PublishRate
+from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import (
     budget_waits,
     cost_history,
@@ -27,13 +30,17 @@ from content_pipeline.ledger import (
 )
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection, Service
+from content_pipeline.ledger.schema import page_jobs
 from content_pipeline.ledger.spend import Caps
 from content_pipeline.site_files import load_site
 from content_pipeline_tests.ledger.conftest import LARGE_SITE
+from content_pipeline_tests.ledger.large_ledger import without_guards
 from content_pipeline_tests.ledger.plans import (
+    Plan,
     Said,
     indexes,
     listening,
+    nodes,
     plan_of,
     read_whole,
     said_by,
@@ -176,6 +183,53 @@ def test_each_question_is_answered_from_its_index(asked: str, large_ledger: Ledg
         refuse_whole_tables(connection, said)
         used = {name for one in said if one.has_plan for name in indexes(plan_of(connection, one))}
         assert wanted <= used, used
+
+
+CLAIMS = {
+    PageJobState.READY_TO_PUBLISH: (Service.NONE, Service.CMS, Service.ASK),
+    PageJobState.QUEUED: (Service.CALL,),
+}
+
+
+@contextmanager
+def all_in(server: Engine, state: PageJobState, wait: timedelta) -> Iterator[Connection]:
+    """A rehearsal in which every page of the site is in ``state`` and goes on after ``wait``."""
+    changed = {"state": state, "finished_at": None, "failure_class": None, "failure_message": "m"}
+    with server.connect() as connection:
+        without_guards(connection)
+        connection.execute(
+            update(page_jobs)
+            .where(page_jobs.c.site == LARGE_SITE)
+            .values(changed | {"revision": 1, "next_attempt_at": func.now() + wait})
+        )
+        connection.execute(text("ANALYZE content_pipeline.page_jobs"))
+        yield connection
+        connection.rollback()
+
+
+def reads(plan: Plan, index: str) -> str:
+    """The condition by which ``index`` is read."""
+    (found,) = [node["Index Cond"] for node in nodes(plan) if node.get("Index Name") == index]
+    return str(found)
+
+
+@pytest.mark.parametrize("state", CLAIMS)
+def test_a_claim_of_very_many_due_pages_sorts_none(
+    state: PageJobState, large_server: Engine
+) -> None:
+    with all_in(large_server, state, timedelta(minutes=-1)) as connection:
+        (said,) = said_by(connection, lambda c: claim(c, CLAIMS[state]))
+        plan = plan_of(connection, said)
+    assert "statement_timestamp" in reads(plan, "page_jobs_due_idx"), shown(plan)
+
+
+def test_a_page_finds_the_end_of_a_long_line_without_counting_it(large_server: Engine) -> None:
+    with all_in(large_server, PageJobState.READY_TO_PUBLISH, timedelta(days=1)) as connection:
+        now = connection.execute(select(func.now())).scalar_one()
+        (said,) = said_by(connection, lambda c: publish_rate.last_in_line(c, LARGE_SITE, now))
+        plan = plan_of(connection, said)
+    (end,) = (node for node in nodes(plan) if node.get("Index Name") == "page_jobs_by_state_idx")
+    assert end["Scan Direction"] == "Backward", shown(plan)
 
 
 def test_what_was_published_is_found_by_day(large_ledger: Ledger) -> None:

@@ -1,6 +1,7 @@
 """Admitting new pages: what counts, who never waits, and who is woken when there is room."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, update
@@ -119,6 +120,22 @@ def test_an_hour_has_its_share_when_the_rate_is_paced(ledger: Ledger, site: str)
     turns = [current_job(ledger, site, topic)["next_attempt_at"] for topic in ("t2", "t3")]
     assert turns[0] == turns[1], "both fit into the next hour"
     assert 0 < (turns[0] - now).total_seconds() <= 3600
+
+
+def test_who_comes_later_has_a_turn_behind_those_that_wait(ledger: Ledger, site: str) -> None:
+    for number in range(6):
+        is_admitted(ledger, site, f"t{number}")
+    turns = [current_job(ledger, site, f"t{number}")["next_attempt_at"] for number in range(2, 6)]
+    assert turns[0] == turns[1]
+    assert turns[2] == turns[3] == turns[0] + timedelta(days=1), "two fit into each day"
+
+
+def test_a_turn_is_found_behind_a_line_of_an_earlier_rate(ledger: Ledger, site: str) -> None:
+    three = PublishRate(per_day=3, paced=False)
+    for number in range(5):
+        is_admitted(ledger, site, f"t{number}", three if number < 4 else TWO)
+    first, last = (current_job(ledger, site, topic)["next_attempt_at"] for topic in ("t3", "t4"))
+    assert first == last, "tomorrow has room for one more, at either rate"
 
 
 def test_the_line_is_woken_as_far_as_there_is_room(ledger: Ledger, site: str) -> None:

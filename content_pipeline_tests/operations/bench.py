@@ -136,6 +136,11 @@ class Bench:
             )
         return claim
 
+    def claimed(self, claim: Claim) -> PageJob:
+        """The page job of ``claim`` as it stands now."""
+        with self.ledger.begin() as connection:
+            return jobs.load(connection, claim.page_job_id)
+
     def step(
         self, topic: str = "t0", *, until: PageJobState | None = None, **replaced: Any
     ) -> PageJob:
@@ -148,7 +153,7 @@ class Bench:
         claim = self.claim(runtime, topic)
         try:
             through = WORKABLE - {until} if until else WORKABLE
-            return walk(runtime, claim.page_job_id, claim.lease, through=through)
+            return walk(runtime, self.claimed(claim), claim.lease, through=through)
         finally:
             self.release(claim.lease)
 

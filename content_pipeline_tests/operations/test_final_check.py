@@ -112,7 +112,7 @@ def test_the_worker_then_ends_the_page_as_it_is_wanted(
 ) -> None:
     at = held(make_bench)
     change(at.bench)
-    job = walk(at.runtime, at.job.page_job_id, at.lease)
+    job = walk(at.runtime, at.job, at.lease)
     assert (job.state, at.cms.writes) == (end, [])
 
 

@@ -278,7 +278,7 @@ def test_an_answer_that_comes_after_the_lease_was_lost_is_used_by_the_next_worke
     runtime = bench.worker()
     claim = bench.claim(runtime)
     with pytest.raises(LeaseLost):
-        walk(runtime, claim.page_job_id, claim.lease)
+        walk(runtime, bench.claimed(claim), claim.lease)
     assert bench.report().state is S.GENERATION_UNCERTAIN
     assert bench.step().state is S.PUBLISHED
     model = bench.model

@@ -57,7 +57,7 @@ def test_a_walk_goes_no_further_than_it_may(state: str, make_bench: MakeBench) -
     bench, _, _ = scripted(make_bench)
     runtime = bench.worker()
     claim = bench.claim(runtime)
-    job = walk(runtime, claim.page_job_id, claim.lease, through=frozenset({S(state)}))
+    job = walk(runtime, bench.claimed(claim), claim.lease, through=frozenset({S(state)}))
     assert job.state is (S.RESERVED if state == S.QUEUED else S.QUEUED)
 
 
@@ -66,7 +66,7 @@ def test_a_page_whose_wait_is_not_over_is_left_alone(make_bench: MakeBench) -> N
     runtime = bench.worker()
     claim = bench.claim(runtime)
     bench.make_wait(60)
-    assert walk(runtime, claim.page_job_id, claim.lease).state is S.QUEUED
+    assert walk(runtime, bench.claimed(claim), claim.lease).state is S.QUEUED
     assert model.sent == []
 
 
@@ -76,7 +76,7 @@ def test_a_worker_whose_lease_is_gone_calls_nobody(make_bench: MakeBench) -> Non
     claim = bench.claim(runtime)
     bench.let_leases_run_out()
     with pytest.raises(LeaseLost):
-        walk(runtime, claim.page_job_id, claim.lease)
+        walk(runtime, bench.claimed(claim), claim.lease)
     assert (model.sent, cms.looks) == ([], 0)
 
 
