@@ -68,7 +68,8 @@ def stop_cms(data_home: Path) -> bool:
 
     Raises ConfigurationError when one does not end. What they remember stays.
     """
-    return any([stopped(_service(data_home, site)) for site in _sites(data_home)])
+    were_running = [stopped(_service(data_home, site)) for site in _sites(data_home)]
+    return any(were_running)
 
 
 def _sites(data_home: Path) -> list[str]:
