@@ -102,13 +102,20 @@ def _queue(health: HealthReport) -> Section:
 
 def _uncertain(health: HealthReport) -> Section:
     spend = health.double_spend
+    over = health.written_off
+    ended = (
+        f" Another {usd(over.usd)} in {count(over.calls)} older calls was written off: it is "
+        "counted as spent."
+        if over.calls
+        else ""
+    )
     oldest = "" if spend.oldest_at is None else f", the oldest of {when(spend.oldest_at)}"
     return Section(
         title="Uncertain",
         note=(
-            f"Possible double spend, of all time: {usd(spend.usd)} in {count(spend.calls)} calls "
+            f"Possible double spend: {usd(spend.usd)} in {count(spend.calls)} calls "
             f"that may have been billed without a usable answer{oldest}. They are booked at this, "
-            "their worst case. Being asked about now:"
+            f"their worst case.{ended} Being asked about now:"
         ),
         table=Table(
             columns=("what", "oldest topic", "pages", "oldest for", "possible double spend"),

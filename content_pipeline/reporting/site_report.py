@@ -23,7 +23,7 @@ from content_pipeline.core.health import (
     judge_uncertain,
 )
 from content_pipeline.core.site import SiteSettings
-from content_pipeline.ledger import cost_history, failure_history, health
+from content_pipeline.ledger import cost_history, failure_history, health, write_offs
 from content_pipeline.ledger.cost_history import HISTORY, Window
 from content_pipeline.ledger.costs import Cost, Dimension
 from content_pipeline.ledger.failure_history import FailedPages, Retries
@@ -34,6 +34,7 @@ from content_pipeline.ledger.health import (
     Queue,
     UncertainPages,
 )
+from content_pipeline.ledger.write_offs import WrittenOff
 from content_pipeline.reporting.plan import planned
 
 
@@ -84,6 +85,7 @@ class HealthReport:
     queue: Queue
     uncertain: tuple[UncertainPages, ...]
     double_spend: PossibleDoubleSpend
+    written_off: WrittenOff
     failed_by_day: tuple[FailedPages, ...]
     failed_lately: tuple[int, ...]
     """Per 24 hours, the newest first."""
@@ -158,6 +160,7 @@ def _health(connection: Connection, site: str, seen: Window) -> HealthReport:
         queue=health.queue(connection, site),
         uncertain=tuple(health.uncertain_pages(connection, site)),
         double_spend=health.possible_double_spend(connection, site),
+        written_off=write_offs.of_site(connection, site),
         failed_by_day=tuple(failure_history.failed_by_day(connection, site, seen)),
         failed_lately=failure_history.failed_lately(connection, site, DAYS_BEFORE + 1),
         failed_now=tuple(health.failed_now(connection, site)),

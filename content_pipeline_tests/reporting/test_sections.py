@@ -107,6 +107,12 @@ def test_the_uncertain_is_told_with_what_it_may_cost() -> None:
     assert "$0.0600 in 4 calls" in section("Uncertain").note
 
 
+def test_what_was_written_off_is_told_as_spent() -> None:
+    told = "Another $0.0500 in 3 older calls was written off: it is counted as spent."
+    assert told in section("Uncertain").note
+    assert "written off" not in section("Uncertain", EMPTY).note
+
+
 def test_failures_stand_by_class_and_by_cause() -> None:
     assert rows("Pages that stopped for a person, per day") == (
         ("dead lettered", "transient", "3"),
