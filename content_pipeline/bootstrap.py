@@ -201,7 +201,7 @@ def _could_cost(site: Site, step: Step, usd: Decimal) -> str:
     tokens = f"{step.max_output_tokens:,}"
     return (
         f"one call of step {step.name!r} of site {site.settings.site} could cost ${usd:f} for its "
-        f"max_output_tokens ({tokens}) and without any prompt, so no page could ever be made"
+        f"max_output_tokens ({tokens}) and an empty prompt, so no page could ever be made"
     )
 
 

@@ -76,9 +76,15 @@ def _due(health: HealthReport) -> str:
 
 
 def _queue(health: HealthReport) -> Section:
+    in_line = (
+        f"{count(health.in_line)} new pages wait for their turn, as the publish rate says. "
+        if health.in_line
+        else ""
+    )
     return Section(
         title="Queue",
-        note=(
+        note=in_line
+        + (
             f"{_due(health)} pages are due, those at work included. The oldest that no worker "
             "holds:"
             if health.queue.oldest

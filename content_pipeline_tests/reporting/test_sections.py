@@ -95,6 +95,13 @@ def test_the_queue_shows_who_waits_longest() -> None:
     assert section("Queue", idle).note == "2 pages are due, and none waits for a worker."
 
 
+def test_pages_that_wait_for_their_turn_are_told_of() -> None:
+    waiting = replace(REPORT, health=replace(HEALTH, in_line=1_234))
+    note = section("Queue", waiting).note
+    assert note.startswith("1,234 new pages wait for their turn, as the publish rate says. 3 pages")
+    assert "turn" not in section("Queue").note
+
+
 def test_a_count_that_was_cut_says_so() -> None:
     many = replace(HEALTH, queue=replace(HEALTH.queue, due=COUNTED_TO))
     assert "10,000 or more pages" in section("Queue", replace(REPORT, health=many)).note
