@@ -132,7 +132,7 @@ def bench_drift(console: Console, *, pages: int) -> None:
 
 @contextmanager
 def _published_site(project: Project, ledger: Ledger, count: int) -> Iterator[Drifting]:
-    folder = project.data_home / FOLDER
+    folder = project.data_home / FOLDER / SITE
     folder.mkdir(mode=0o700, parents=True)
     parts = Parts(
         site=site_of(settings_of(SITE, site_changes={SiteChange.MISSING: "ask"})),
@@ -144,7 +144,8 @@ def _published_site(project: Project, ledger: Ledger, count: int) -> Iterator[Dr
     runtime = runtime_of(parts)
     documents = want(runtime, rows_of(count))
     put_into_cms(folder, documents)
-    cms = ensure_cms_running(project.data_home, CMSSettings(latency_median_s=0, idle_exit_s=0))
+    settings = CMSSettings(latency_median_s=0, idle_exit_s=0)
+    cms = ensure_cms_running(project.data_home, SITE, settings)
     with closing(sandbox_rest(cms.base_url)) as rest:
         prove_all(runtime, documents, held_by_cms(rest))
     with closing(sandbox_wordpress(cms.base_url)) as wordpress:

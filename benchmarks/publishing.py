@@ -164,6 +164,7 @@ def bench_publishing(console: Console, *, pages: int) -> None:
 def _drafted_site(project: Project, ledger: Ledger, pages: int) -> Iterator[Drafted]:
     cms = ensure_cms_running(
         project.data_home,
+        SITE,
         CMSSettings(latency_median_s=LATENCY_S, latency_sigma=0, idle_exit_s=0),
     )
     lane = {"cms_requests_at_once": WRITERS, "lease_s": 60}

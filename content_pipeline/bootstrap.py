@@ -10,21 +10,28 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
-from content_pipeline.config import Project, day_budget_usd, environment
-from content_pipeline.core.chain import StepRole
-from content_pipeline.core.errors import ConfigurationError, TopicTableError
+from content_pipeline.config import DAY_BUDGET_VARIABLE, Project, day_budget_usd, environment
+from content_pipeline.core.chain import Step
+from content_pipeline.core.errors import (
+    ConfigurationError,
+    SiteFileError,
+    TopicTableError,
+    UnknownPrice,
+)
 from content_pipeline.core.identity import digest
-from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
 from content_pipeline.garbage import not_sought
 from content_pipeline.ledger import migrate, spend
 from content_pipeline.ledger.database import Ledger, create_ledger_engine
 from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.ledger.spend import Caps
+from content_pipeline.operations.requests import most_usage
 from content_pipeline.operations.runtime import PlannedSite, SiteRuntime
 from content_pipeline.postgres.healing import install_heal
 from content_pipeline.postgres.schemas import ensure_schema
@@ -136,11 +143,26 @@ def prices_of(site: Site) -> PriceList:
     No call is made: a price must be known, and the caps must admit one call, before any.
     """
     prices = _price_list(site, provider_profile(site.settings.generation.provider))
-    for step in site.chain.steps:
-        written = 0 if step.role is StepRole.EMBEDDING else 1
-        prices.cost(step.model, Usage(input_tokens=1, output_tokens=written))
     _refuse_hopeless_caps(site, prices)
+    day_usd = day_budget_usd()
+    if day_usd:  # 0 pays nothing for a while, on purpose
+        for step, usd in _least_usd(site, prices):
+            if usd > day_usd:
+                raise ConfigurationError(
+                    f"{DAY_BUDGET_VARIABLE} is ${day_usd:f}, and {_could_cost(site, step, usd)}; "
+                    f"raise {DAY_BUDGET_VARIABLE}, or set it to 0 to pay nothing for a while"
+                )
     return prices
+
+
+def refuse_hopeless_caps(site: Site) -> None:
+    """Raise SiteFileError when a cap of the site's file is below what each call could cost.
+
+    A model whose price is not known is refused by ``prices_of``, before anything is paid.
+    """
+    with suppress(UnknownPrice):
+        prices = _price_list(site, provider_profile(site.settings.generation.provider))
+        _refuse_hopeless_caps(site, prices)
 
 
 def _price_list(site: Site, profile: ProviderProfile) -> PriceList:
@@ -160,21 +182,28 @@ def _price_list(site: Site, profile: ProviderProfile) -> PriceList:
 
 
 def _refuse_hopeless_caps(site: Site, prices: PriceList) -> None:
-    """Refuse a cap below the price of the longest output alone: under it no page is ever made."""
     budgets = site.settings.budgets
     caps = {"page_usd": budgets.page_usd, "site_day_usd": budgets.site_day_usd}
-    for step in site.chain.steps:
-        written = 0 if step.role is StepRole.EMBEDDING else step.max_output_tokens
-        least = Usage(input_tokens=1, output_tokens=written)
-        usd = prices.cost(step.model, least)
+    for step, usd in _least_usd(site, prices):
         for name, cap in caps.items():
             if usd > cap:
-                raise ConfigurationError(
-                    f"{site.file}: budgets.{name} is ${cap:f}, and one call of step {step.name!r} "
-                    f"could cost ${usd:f} for its max_output_tokens ({step.max_output_tokens:,}) "
-                    f"alone, so no page could ever be made; raise budgets.{name} or lower "
-                    "max_output_tokens"
+                raise SiteFileError(
+                    f"{site.file}: budgets.{name} is ${cap:f}, and {_could_cost(site, step, usd)}; "
+                    f"raise budgets.{name} or lower max_output_tokens"
                 )
+
+
+def _least_usd(site: Site, prices: PriceList) -> list[tuple[Step, Decimal]]:
+    """What is reserved at least for a call of each step: with an empty prompt. UnknownPrice."""
+    return [(step, prices.cost(step.model, most_usage(step, ""))) for step in site.chain.steps]
+
+
+def _could_cost(site: Site, step: Step, usd: Decimal) -> str:
+    tokens = f"{step.max_output_tokens:,}"
+    return (
+        f"one call of step {step.name!r} of site {site.settings.site} could cost ${usd:f} for its "
+        f"max_output_tokens ({tokens}) and an empty prompt, so no page could ever be made"
+    )
 
 
 def caps_of(site: Site) -> Caps:

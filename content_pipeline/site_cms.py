@@ -81,7 +81,7 @@ def cms_route(site: Site) -> str:
     """The site's account at its CMS: a new password is a new one, with a clean slate."""
     settings = site.settings.cms
     match settings:
-        case FolderCMSSettings():
+        case FolderCMSSettings() | SandboxCMSSettings():
             return f"{settings.kind}:{site.settings.site}"
         case GitCMSSettings():
             names = (settings.remote_env, settings.username_env, settings.password_env)
@@ -93,8 +93,6 @@ def cms_route(site: Site) -> str:
             return _route(settings.kind, settings.url, settings.url_env, settings.token_env)
         case GhostCMSSettings() | WebhookCMSSettings():
             return _route(settings.kind, settings.url, settings.url_env, settings.key_env)
-        case SandboxCMSSettings():
-            return f"{settings.kind}:{PIPELINE.login}"
 
 
 def _route(kind: str, url: str | None, *names: str) -> str:
@@ -121,7 +119,7 @@ def where_to_look(site: Site, project: Project) -> str:
     if folder is not None:
         return str(folder / "index.html")
     if isinstance(site.settings.cms, SandboxCMSSettings):
-        running = cms_status(project.data_home)
+        running = cms_status(project.data_home, site.settings.site)
         if running is not None:
             return f"{running.base_url}/"
     return f"{site.settings.base_url}/"
@@ -178,9 +176,10 @@ def _wordpress(site: Site, settings: WordPressCMSSettings, clock: Clock) -> CMS:
 
 
 def _sandbox(site: Site, settings: SandboxCMSSettings, project: Project, clock: Clock) -> CMS:
-    """The project's own CMS, started if it does not run; all its sites share it."""
+    """The site's own offline CMS, started if it does not run."""
     running = ensure_cms_running(
         project.data_home,
+        site.settings.site,
         SandboxSettings(
             latency_median_s=settings.latency_median_s,
             latency_sigma=settings.latency_sigma,

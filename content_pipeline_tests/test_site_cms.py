@@ -232,13 +232,12 @@ def test_the_sandbox_is_started_and_needs_no_account(own_cms: Project) -> None:
     assert check.problems == ()
     assert check.identity.startswith("pipeline (editor)")
     assert hooks == ()
-    running = cms_status(own_cms.data_home)
+    running = cms_status(own_cms.data_home, site.settings.site)
     assert running is not None
     assert running.settings.listing_lag_s == 2
     assert where_to_look(site, own_cms) == f"{running.base_url}/"
     assert published_folder(site, own_cms) is None
 
 
-def test_all_sites_share_the_sandbox_and_so_its_waits() -> None:
-    one, other = ({"kind": "sandbox", "seed": seed} for seed in (1, 2))
-    assert cms_route(site_on(one)) == cms_route(site_on(other)) == "sandbox:pipeline"
+def test_the_sandbox_of_a_site_is_a_route_of_its_own() -> None:
+    assert cms_route(site_on({"kind": "sandbox"})) == "sandbox:towns"

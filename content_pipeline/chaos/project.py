@@ -183,7 +183,7 @@ def _cms(project: Project, plan: ArenaPlan) -> CMSClient | None:
     """The CMS; how it behaves the first worker tells it, by the site's file."""
     if plan.target is Target.FOLDER:
         return None
-    return ensure_cms_running(project.data_home).client()
+    return ensure_cms_running(project.data_home, SITE).client()
 
 
 def _variables(root: Path, cms: CMSClient | None) -> dict[str, str]:

@@ -24,12 +24,14 @@ from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import (
     announcements,
     call_limits,
+    draft_line,
     overview,
     publish_rate,
     reports,
     rollbacks,
     routes,
     spend,
+    write_offs,
 )
 from content_pipeline.ledger.announcements import HookStanding
 from content_pipeline.ledger.overview import SiteStatus
@@ -67,8 +69,10 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
         table.add_row(f"of class {name}", f"{count:,}")
     rate = settings.schedule.rate
     waiting = publish_rate.outgoing(connection, settings.site).waiting
-    if rate is not None or waiting:
-        table.add_row("wait for their turn", f"{waiting:,} ({rate or 'no publish rate any more'})")
+    unpaid = draft_line.waiting(connection, settings.site)
+    if rate is not None or waiting or unpaid:
+        told = f"{waiting:,} drafts, {unpaid:,} to be paid for"
+        table.add_row("wait for their turn", f"{told} ({rate or 'no publish rate any more'})")
     if found.next_attempt_at:
         table.add_row("next try", when(found.next_attempt_at))
     _add_routes(table, connection, site)
@@ -82,6 +86,10 @@ def _print_site(connection: Connection, site: Site, console: Console) -> None:
     table.add_row(
         "possible double spend", f"${money.uncertain_usd:,.4f} in {money.uncertain_calls} calls"
     )
+    over = write_offs.of_site(connection, settings.site)
+    if over.calls:
+        told = f"${over.usd:,.4f} in {over.calls:,} calls, part of what is spent"
+        table.add_row("written off", told)
     console.print(table)
     _print_failures(connection, found, settings.site, console)
 
@@ -169,6 +177,7 @@ def uncertain(site_name: str | None) -> None:
     )
     with opened_ledger(project) as ledger, ledger.begin() as connection:
         calls = overview.uncertain_calls(connection, site)
+        over = write_offs.of_site(connection, site)
     for row in calls:
         table.add_row(
             row["topic_key"],
@@ -183,3 +192,7 @@ def uncertain(site_name: str | None) -> None:
     console.print(table)
     total = sum((row["reserved_usd"] for row in calls), Decimal(0))
     console.print(f"{len(calls)} calls, at most ${total:.6f} paid for nothing")
+    if over.calls:
+        console.print(
+            f"{over.calls:,} older calls were written off: ${over.usd:.6f} are counted as spent"
+        )

@@ -7,6 +7,7 @@ import click
 from content_pipeline.cli.context import choose_site, load_sites, opened_ledger, site_option
 from content_pipeline.config import find_project
 from content_pipeline.core.errors import ConfigurationError
+from content_pipeline.ledger import write_offs
 from content_pipeline.reporting import files, html
 from content_pipeline.reporting.site_report import gather
 
@@ -27,6 +28,8 @@ def report(site_name: str | None, out: Path | None) -> None:
     with opened_ledger(project) as ledger:
         for site in sites:
             with ledger.begin() as connection:
+                days = site.settings.budgets.write_off_after_days
+                write_offs.write_off(connection, site.settings.site, after_days=days)
                 found = gather(connection, site.settings)
             file = out or files.report_file(project, found.site)
             files.write(file, html.render(found))

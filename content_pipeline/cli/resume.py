@@ -5,7 +5,7 @@ import click
 from content_pipeline.bootstrap import caps_of, model_route
 from content_pipeline.cli.context import choose_site, opened_ledger, site_option
 from content_pipeline.config import find_project
-from content_pipeline.ledger import budget_waits, publish_rate, routes
+from content_pipeline.ledger import budget_waits, draft_line, publish_rate, routes
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.site_cms import cms_route
 
@@ -32,3 +32,6 @@ def resume(site_name: str | None) -> None:
         woken = publish_rate.wake(connection, everything, site.settings.schedule.rate)
         if woken:
             click.echo(f"{woken} new pages that waited for their turn are due now")
+        woken = draft_line.wake(connection, everything, site.settings.schedule.rate)
+        if woken:
+            click.echo(f"{woken} new pages whose draft waited for its turn are due now")

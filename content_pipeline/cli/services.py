@@ -9,7 +9,7 @@ from content_pipeline.core.errors import DatabaseUnavailable
 from content_pipeline.ledger.database import create_ledger_engine
 from content_pipeline.postgres.server import EmbeddedServer
 from content_pipeline.postgres.urls import VARIABLE, DatabaseUrl, external_database_url
-from content_pipeline.sandbox.cms.supervisor import cms_status, stop_cms
+from content_pipeline.sandbox.cms.supervisor import cms_statuses, stop_cms
 from content_pipeline.sandbox.supervisor import provider_status, stop_provider
 
 
@@ -64,24 +64,24 @@ def _ask(external: DatabaseUrl) -> None:
 
 @click.group()
 def sandbox() -> None:
-    """The offline services, a provider and a CMS: status, stop."""
+    """The offline services, a provider and a CMS per site: status, stop."""
 
 
 @sandbox.command("status")
 def sandbox_status() -> None:
     """Say which of the sandbox's services run, and what they have done."""
     home = find_project().data_home
-    provider, cms = provider_status(home), cms_status(home)
-    if provider is None and cms is None:
+    provider, running = provider_status(home), cms_statuses(home)
+    if provider is None and not running:
         click.echo("not running; it starts with the first run of a site that uses it")
     if provider is not None:
         click.echo(
             f"provider {provider.address.base_url}: {provider.generations:,} generations, "
             f"{provider.requests:,} requests since it was set up"
         )
-    if cms is not None:
+    for site, cms in running.items():
         click.echo(
-            f"CMS {cms.base_url}: {cms.live:,} pages live, "
+            f"CMS of {site} {cms.base_url}: {cms.live:,} pages live, "
             f"{cms.requests:,} requests since it was set up"
         )
 

@@ -48,11 +48,12 @@ def _facts(site: str, page: PageReport, wish: CancelWish | None) -> Table:
     table = plain_table(f"{page.name} ({site}/{page.topic_key})", None, None)
     status = public_status(page.state, cancel_requested=page.cancel_requested)
     table.add_row("state", f"{page.state} ({status})")
-    table.add_row("next", NEXT[page.state])
+    in_line = page.failure_class is None and page.failure_message  # nothing failed
+    table.add_row("next", "its turn comes" if in_line else NEXT[page.state])
     if page.failure_class:
         table.add_row("failure", escape(f"{page.failure_class}: {page.failure_message}"))
         table.add_row("", EXPLANATIONS[page.failure_class])
-    elif page.failure_message:  # nothing failed: it waits for its turn
+    elif in_line:
         table.add_row("", escape(f"{page.failure_message}: {when(page.next_attempt_at)}"))
     if wish is not None:
         table.add_row("cancel asked for", escape(f"{when(wish.at)} by {wish.by}: {wish.reason}"))

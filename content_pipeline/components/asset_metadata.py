@@ -29,6 +29,7 @@ HEALTH_FIGURES: tuple[tuple[str, str], ...] = (
     ("uncertain", "int"),
     ("uncertain_age_s", "float"),
     ("possible_double_spend_usd", "float"),
+    ("written_off_usd", "float"),
     ("need_a_person", "int"),
     ("stopped_in_24_hours", "int"),
 )

@@ -9,6 +9,7 @@ import warnings
 import dagster as dg
 from pydantic import BaseModel
 
+from content_pipeline.bootstrap import refuse_hopeless_caps
 from content_pipeline.components.announcement_assets import build_announcements
 from content_pipeline.components.broken_site import (
     BrokenSite,
@@ -71,10 +72,13 @@ class ContentSite(dg.Component):
 
         Raises SiteFileError to those who check definitions. Dagster has read ``attributes`` by
         then; what is wrong with them, and what it does not look for (a key given twice, a
-        credential, a missing prompt), is found here, as on the command line.
+        credential, a missing prompt, a cap below the price of one call), is found here, as on the
+        command line.
         """
         try:
-            return cls(load_site(context.path / SITE_FILE))
+            site = load_site(context.path / SITE_FILE)
+            refuse_hopeless_caps(site)
+            return cls(site)
         except SiteFileError as error:
             if is_being_checked():
                 raise

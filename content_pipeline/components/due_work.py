@@ -19,7 +19,7 @@ from content_pipeline.components.site_at_work import (
     opened_ledger,
     site_at_work,
 )
-from content_pipeline.ledger import budget_waits, effects, leases, publish_rate, routes
+from content_pipeline.ledger import budget_waits, draft_line, effects, leases, publish_rate, routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Outlook, Selection
 from content_pipeline.site_cms import cms_route
@@ -94,6 +94,7 @@ def run_once(instance: dg.DagsterInstance, ledger: Ledger, assets: SiteAssets) -
         # A cap or the publish rate may have been raised since they began to wait.
         budget_waits.wake(connection, everything, caps_of(assets.site), most=WOKEN_PER_TICK)
         publish_rate.wake(connection, everything, settings.schedule.rate, most=WOKEN_PER_TICK)
+        draft_line.wake(connection, everything, settings.schedule.rate, most=WOKEN_PER_TICK)
         outlook = _outlook(connection, assets.site)
         untold_s = effects.seconds_until_due(connection, assets.name, settings.telling_s)
     if 0 in (outlook.wait_s, untold_s):

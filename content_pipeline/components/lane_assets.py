@@ -17,6 +17,7 @@ from content_pipeline.components.page_work import end_run, work_on
 from content_pipeline.components.partition_events import tell_checks
 from content_pipeline.components.site_assets import BUCKETS_PER_RUN, PAGES_PER_RUN, SiteAssets
 from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_at_work
+from content_pipeline.components.step_process import ending_with_worker
 from content_pipeline.core.buckets import TopicsOf
 from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.ledger.leases import Selection
@@ -49,7 +50,11 @@ def build_lane(assets: SiteAssets) -> dg.AssetsDefinition:
     def pages(
         context: dg.AssetExecutionContext, config: PageSelection
     ) -> Iterator[dg.MaterializeResult]:
-        with interruptible() as interruption, site_at_work(assets.site, context.run.run_id) as site:
+        with (
+            interruptible() as interruption,
+            ending_with_worker(context, interruption),
+            site_at_work(assets.site, context.run.run_id) as site,
+        ):
             _materialize(context, assets, site, config, interruption)
         # Nothing is yielded: a result would paint every page of the run green, failed ones too.
         yield from ()

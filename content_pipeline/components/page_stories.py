@@ -109,7 +109,8 @@ def _text(page: PageReport, stage: Stage, stands: Standing) -> str:
     if stands is Standing.DONE:
         return f"{page.name}: {DONE[stage]}."
     if page.failure_class is None and page.failure_message:
-        return f"{page.name} is {page.state} and {page.failure_message}."
+        turn = f"{page.next_attempt_at:%Y-%m-%d %H:%M} UTC"
+        return f"{page.name} is {page.state} and {page.failure_message}: {turn}."
     if page.failure_class is None:
         return f"{page.name} is {page.state}: {NEXT[page.state]}."
     reason = (page.failure_message or EXPLANATIONS[page.failure_class]).rstrip(".")

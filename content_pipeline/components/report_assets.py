@@ -23,6 +23,7 @@ from content_pipeline.components.site_assets import REPORTS_VERSION, SiteAssets
 from content_pipeline.components.site_at_work import INFRASTRUCTURE_RETRIES, site_ledger
 from content_pipeline.core.health import HealthCheck, Refresh
 from content_pipeline.core.identity import digest
+from content_pipeline.ledger import write_offs
 from content_pipeline.ledger.costs import Dimension
 from content_pipeline.reporting import files, html
 from content_pipeline.reporting.content import Section, Table
@@ -100,6 +101,8 @@ def build_reports(assets: SiteAssets) -> dg.AssetsDefinition:
         project = this_project()
         with site_ledger() as ledger:
             with ledger.begin() as connection:
+                days = assets.site.settings.budgets.write_off_after_days
+                write_offs.write_off(connection, assets.name, after_days=days)
                 report = gather(connection, assets.site.settings)
             file = files.report_file(project, assets.name)
             files.write(file, html.render(report))
@@ -205,6 +208,7 @@ def _health_metadata(report: SiteReport, file: Path) -> Metadata:
         "uncertain": dg.MetadataValue.int(uncertain),
         "uncertain_age_s": dg.MetadataValue.float(round(health.uncertain_age_s, 1)),
         "possible_double_spend_usd": dg.MetadataValue.float(float(health.double_spend.usd)),
+        "written_off_usd": dg.MetadataValue.float(float(health.written_off.usd)),
         "need_a_person": dg.MetadataValue.int(failed),
         "stopped_in_24_hours": dg.MetadataValue.int(health.failed_lately[0]),
         **_tables(sections),

@@ -87,7 +87,7 @@ class WordPressCMSSettings(Settings):
 
 
 class SandboxCMSSettings(Settings):
-    """The project's own offline CMS: it speaks WordPress's REST API, and needs no account."""
+    """An offline CMS of the site's own: it speaks WordPress's REST API, and needs no account."""
 
     kind: Literal["sandbox"]
     latency_median_s: Annotated[float, Field(ge=0, le=10)] = 0.03

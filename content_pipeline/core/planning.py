@@ -63,7 +63,7 @@ class Stand:
     """A person took it up again after it had failed or been stopped."""
     was_public: bool
     waits_for_turn: bool
-    """It is ready, and the publish rate keeps it back."""
+    """The publish rate keeps it back: it is ready, or its draft is not paid for yet."""
     has_draft: bool
     nonce: str
     input_hash: str
@@ -101,6 +101,8 @@ def judge(stand: Stand, job_before: str | None, version: str) -> Due | Skipped:
         return Due.TAKEN_OFF
     if stand.state in (_S.GENERATION_UNCERTAIN, _S.PUBLISH_UNCERTAIN):
         return Due.UNCERTAIN
+    if stand.waits_for_turn and not stand.has_draft:
+        return _wish(stand, job_before)  # how many drafts are paid for is a question of today
     if not stand.is_due and stand.failure_class is not FailureClass.BUDGET:
         return Skipped.PUBLISH_RATE if stand.waits_for_turn else Skipped.WAITS
     if stand.state is _S.FAILED_RETRYABLE or stand.waits_for_turn:
@@ -267,18 +269,20 @@ _OF_MONEY = (Skipped.BUDGET, Skipped.HOPELESS)
 
 
 def allot(
-    pages: Iterable[PlannedPage], *, new_pages: int | None, purse: Purse
+    pages: Iterable[PlannedPage], *, new_pages: int | None, drafts_ahead: int = 0, purse: Purse
 ) -> tuple[list[PlannedPage], list[tuple[PlannedPage, Skipped]]]:
     """Which of the due ``pages`` are for today, and which not and why.
 
-    ``new_pages``: so many that never were public may go out; None: any number. A page fits when its
-    dearest call can be reserved after all pages before it came to what is expected of them.
+    ``new_pages``: so many that never were public may go out; None: any number. ``drafts_ahead``: of
+    so many more the drafts are paid for. A page fits when its dearest call can be reserved after
+    all pages before it came to what is expected of them.
     """
     today: list[PlannedPage] = []
     later: list[tuple[PlannedPage, Skipped]] = []
     room, new = purse.room_usd, 0
     for page in pages:
-        if page.is_new and new_pages is not None and new >= new_pages:
+        ahead = drafts_ahead if page.calls else 0
+        if page.is_new and new_pages is not None and new >= new_pages + ahead:
             later.append((page, Skipped.PUBLISH_RATE))
         elif _is_hopeless(page, purse):
             later.append((page, Skipped.HOPELESS))

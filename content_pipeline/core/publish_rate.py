@@ -18,6 +18,8 @@ class PublishRate:
     per_day: int
     paced: bool
     """Spread over the hours of the day."""
+    drafts_ahead_days: int = 0
+    """For so many days after today drafts of new pages are paid for already."""
 
     @property
     def per_hour(self) -> int:
@@ -51,6 +53,11 @@ def free_today(rate: PublishRate, issued: Issued, now: datetime) -> int:
         return left
     later = (HOURS - 1 - now.hour) * rate.per_hour
     return min(left, free_now(rate, issued) + later)
+
+
+def drafts_wanted(rate: PublishRate, issued: Issued, now: datetime) -> int:
+    """How many drafts of new pages may have been begun and not be out: what the rate soon takes."""
+    return free_today(rate, issued, now) + rate.drafts_ahead_days * rate.per_day
 
 
 def turn_at(rate: PublishRate, issued: Issued, now: datetime, ahead: int) -> datetime:

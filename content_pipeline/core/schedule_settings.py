@@ -34,6 +34,14 @@ class ScheduleSettings(Settings):
     paced: Annotated[
         bool, Field(description="spread them over the hours of the day: n/24 an hour, rounded up")
     ] = False
+    drafts_ahead_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=365,
+            description="for so many days after today drafts of new pages are paid for already",
+        ),
+    ] = 0
     stale_after_days: Annotated[
         float | None,
         Field(gt=0, le=3650, description="a draft older than this is made anew, and paid again"),
@@ -54,4 +62,8 @@ class ScheduleSettings(Settings):
         """How fast never-published pages may go out; None: as fast as they come."""
         if self.new_pages_per_day is None:
             return None
-        return PublishRate(per_day=self.new_pages_per_day, paced=self.paced)
+        return PublishRate(
+            per_day=self.new_pages_per_day,
+            paced=self.paced,
+            drafts_ahead_days=self.drafts_ahead_days,
+        )

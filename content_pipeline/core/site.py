@@ -153,6 +153,15 @@ class Budgets(Settings):
 
     page_usd: Annotated[Decimal, Field(gt=0)] = Decimal("1")
     site_day_usd: Annotated[Decimal, Field(gt=0)] = Decimal("50")
+    write_off_after_days: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=3650,
+            description="a call that may have been billed is then counted as spent",
+        ),
+    ] = 30
+    """OpenAI keeps answers for 30 days; what it bills shows in less."""
 
 
 class LaneSettings(Settings):

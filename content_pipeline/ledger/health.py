@@ -67,7 +67,10 @@ class UncertainPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PossibleDoubleSpend:
-    """Calls that may have been billed without a usable answer, of all time, at their worst case."""
+    """Calls that may have been billed without a usable answer, at their worst case.
+
+    Until they are written off: see ``write_offs``.
+    """
 
     calls: int
     usd: Decimal

@@ -94,7 +94,7 @@ def _stands(site: str) -> Select[Any]:
 
 
 def _stand(row: Row[Any]) -> Stand:
-    is_ready = row.state == PageJobState.READY_TO_PUBLISH
+    may_wait = row.state in (PageJobState.QUEUED, PageJobState.READY_TO_PUBLISH)
     return Stand(
         topic_key=row.topic_key,
         page_job_id=row.page_job_id,
@@ -105,7 +105,7 @@ def _stand(row: Row[Any]) -> Stand:
         is_due=row.is_due,
         was_released=row.epoch > 1,
         was_public=row.first_public_at is not None,
-        waits_for_turn=is_ready and row.failure_class is None and row.failure_message is not None,
+        waits_for_turn=may_wait and row.failure_class is None and row.failure_message is not None,
         has_draft=row.revision is not None,
         nonce=row.nonce,
         input_hash=row.input_hash,

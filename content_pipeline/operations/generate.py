@@ -22,7 +22,15 @@ from content_pipeline.core.ports import Reading
 from content_pipeline.core.prompts import PromptError
 from content_pipeline.core.retries import page_deadline_told
 from content_pipeline.core.states import PageJobState
-from content_pipeline.ledger import attempts, budget_waits, deadlines, jobs, routes, spend
+from content_pipeline.ledger import (
+    attempts,
+    budget_waits,
+    deadlines,
+    draft_line,
+    jobs,
+    routes,
+    spend,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.schema import AttemptKind
@@ -49,7 +57,10 @@ SPREAD_S = 60.0
 
 
 def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
-    """``queued`` → ``reserved``: the next call's worst case is set aside, or the page waits."""
+    """``queued`` → ``reserved``: the next call's worst case is set aside, or the page waits.
+
+    For a budget, or, a new page, for the day on which the publish rate has a turn for it.
+    """
     try:
         found = position(runtime, job)
     except PromptError as error:
@@ -63,6 +74,8 @@ def reserve(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     worst_case = runtime.prices.cost(found.step.model, most_usage(found.step, found.prompt))
     try:
         with runtime.ledger.fenced(lease, repeatable=True) as connection:
+            if draft_line.hold_back(connection, job, runtime.site.schedule.rate):
+                return jobs.load(connection, job.page_job_id)
             reserved = jobs.move(connection, job, PageJobState.RESERVED, lease=lease)
             spend.reserve(
                 connection,

@@ -21,7 +21,16 @@ from content_pipeline.core.errors import ContentPipelineError, LeaseLost
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.states import MOVES, PageJobState, states_of
 from content_pipeline.core.throttling import Outcome
-from content_pipeline.ledger import budget_waits, call_limits, jobs, leases, publish_rate, routes
+from content_pipeline.ledger import (
+    budget_waits,
+    call_limits,
+    draft_line,
+    jobs,
+    leases,
+    publish_rate,
+    routes,
+    write_offs,
+)
 from content_pipeline.ledger.database import Lease
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Claim, Selection, Service
@@ -113,6 +122,9 @@ def advance(
     with runtime.ledger.begin() as connection:
         budget_waits.wake(connection, selection, runtime.caps)
         publish_rate.wake(connection, selection, runtime.site.schedule.rate)
+        draft_line.wake(connection, selection, runtime.site.schedule.rate)
+        days = runtime.site.budgets.write_off_after_days
+        write_offs.write_off(connection, selection.site, after_days=days)
     held = _Held()
     at_work: dict[Future[PageJob | None], Claim] = {}
     with (

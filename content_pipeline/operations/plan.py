@@ -27,7 +27,7 @@ from content_pipeline.core.planning import (
     judge,
 )
 from content_pipeline.core.prompts import PromptError
-from content_pipeline.core.publish_rate import free_today
+from content_pipeline.core.publish_rate import drafts_wanted, free_today
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import call_limits, publish_rate, spend, step_outputs
 from content_pipeline.ledger import plan as plan_rows
@@ -76,10 +76,10 @@ def make_plan(planning: SitePlanning, rows: Iterable[Mapping[str, str]]) -> Plan
     pages = list(_priced(planning, due))
     with planning.ledger.begin() as connection:
         purse = _purse(connection, planning)
-        new_pages = _new_pages(connection, planning)
+        new_pages, drafts_ahead = _new_pages(connection, planning)
         calls_at_once = _calls_at_once(connection, planning)
     pages.sort(key=lambda page: bool(page.calls))  # what is paid for already goes out first
-    today, later = allot(pages, new_pages=new_pages, purse=purse)
+    today, later = allot(pages, new_pages=new_pages, drafts_ahead=drafts_ahead, purse=purse)
     skipped += [SkippedPage(topic_key=page.topic_key, reason=reason) for page, reason in later]
     return Plan(
         site=planning.site.site,
@@ -130,13 +130,18 @@ def _purse(connection: Connection, planning: SitePlanning) -> Purse:
     )
 
 
-def _new_pages(connection: Connection, planning: SitePlanning) -> int | None:
-    """How many more drafts of new pages have a turn today, beside those that are made already."""
+def _new_pages(connection: Connection, planning: SitePlanning) -> tuple[int | None, int]:
+    """How many more new pages have a turn today, and of how many more the drafts are paid for.
+
+    Beside those that wait with their drafts.
+    """
     rate = planning.site.schedule.rate
     if rate is None:
-        return None
+        return None, 0
     found = publish_rate.outgoing(connection, planning.site.site)
-    return max(0, free_today(rate, found.issued, found.now) - found.waiting)
+    today = max(0, free_today(rate, found.issued, found.now) - found.waiting)
+    drafts = max(0, drafts_wanted(rate, found.issued, found.now) - found.waiting)
+    return today, drafts - today
 
 
 def _calls_at_once(connection: Connection, planning: SitePlanning) -> int:

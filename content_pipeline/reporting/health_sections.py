@@ -76,9 +76,15 @@ def _due(health: HealthReport) -> str:
 
 
 def _queue(health: HealthReport) -> Section:
+    in_line = (
+        f"{count(health.in_line)} new pages wait for their turn, as the publish rate says. "
+        if health.in_line
+        else ""
+    )
     return Section(
         title="Queue",
-        note=(
+        note=in_line
+        + (
             f"{_due(health)} pages are due, those at work included. The oldest that no worker "
             "holds:"
             if health.queue.oldest
@@ -102,13 +108,20 @@ def _queue(health: HealthReport) -> Section:
 
 def _uncertain(health: HealthReport) -> Section:
     spend = health.double_spend
+    over = health.written_off
+    ended = (
+        f" Another {usd(over.usd)} in {count(over.calls)} older calls was written off: it is "
+        "counted as spent."
+        if over.calls
+        else ""
+    )
     oldest = "" if spend.oldest_at is None else f", the oldest of {when(spend.oldest_at)}"
     return Section(
         title="Uncertain",
         note=(
-            f"Possible double spend, of all time: {usd(spend.usd)} in {count(spend.calls)} calls "
+            f"Possible double spend: {usd(spend.usd)} in {count(spend.calls)} calls "
             f"that may have been billed without a usable answer{oldest}. They are booked at this, "
-            "their worst case. Being asked about now:"
+            f"their worst case.{ended} Being asked about now:"
         ),
         table=Table(
             columns=("what", "oldest topic", "pages", "oldest for", "possible double spend"),

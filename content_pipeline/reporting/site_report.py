@@ -23,7 +23,14 @@ from content_pipeline.core.health import (
     judge_uncertain,
 )
 from content_pipeline.core.site import SiteSettings
-from content_pipeline.ledger import cost_history, failure_history, health
+from content_pipeline.ledger import (
+    cost_history,
+    draft_line,
+    failure_history,
+    health,
+    publish_rate,
+    write_offs,
+)
 from content_pipeline.ledger.cost_history import HISTORY, Window
 from content_pipeline.ledger.costs import Cost, Dimension
 from content_pipeline.ledger.failure_history import FailedPages, Retries
@@ -34,6 +41,7 @@ from content_pipeline.ledger.health import (
     Queue,
     UncertainPages,
 )
+from content_pipeline.ledger.write_offs import WrittenOff
 from content_pipeline.reporting.plan import planned
 
 
@@ -82,8 +90,11 @@ class HealthReport:
     """What waits, is uncertain, failed or was changed."""
 
     queue: Queue
+    in_line: int
+    """New pages, drafted or not, that wait for their turn."""
     uncertain: tuple[UncertainPages, ...]
     double_spend: PossibleDoubleSpend
+    written_off: WrittenOff
     failed_by_day: tuple[FailedPages, ...]
     failed_lately: tuple[int, ...]
     """Per 24 hours, the newest first."""
@@ -156,8 +167,11 @@ def _outlay(history: list[Cost], published: Mapping[date, int], today: date) -> 
 def _health(connection: Connection, site: str, seen: Window) -> HealthReport:
     return HealthReport(
         queue=health.queue(connection, site),
+        in_line=publish_rate.outgoing(connection, site).waiting
+        + draft_line.waiting(connection, site),
         uncertain=tuple(health.uncertain_pages(connection, site)),
         double_spend=health.possible_double_spend(connection, site),
+        written_off=write_offs.of_site(connection, site),
         failed_by_day=tuple(failure_history.failed_by_day(connection, site, seen)),
         failed_lately=failure_history.failed_lately(connection, site, DAYS_BEFORE + 1),
         failed_now=tuple(health.failed_now(connection, site)),

@@ -120,12 +120,12 @@ def test_the_arena_is_a_world_of_its_own_and_leaves_nothing(
         assert place.sandbox.health()["settings"]["seed"] == 4
         data_home = place.project.data_home
         assert provider_status(data_home) is not None
-        assert cms_status(data_home) is not None
+        assert cms_status(data_home, SITE) is not None
         assert isinstance(site.settings.cms, SandboxCMSSettings)
         assert site.settings.cms.listing_lag_s == LISTING_LAG_S
         assert site.settings.lane.publish_quiet_s == LATE_QUIET_S
     assert provider_status(data_home) is None
-    assert cms_status(data_home) is None
+    assert cms_status(data_home, SITE) is None
     assert not place.project.root.exists()
 
 

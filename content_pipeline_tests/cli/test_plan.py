@@ -81,14 +81,17 @@ def test_new_pages_that_wait_for_their_turn_are_seen_and_not_lost(make_site: Mak
     site.run()
     assert len(site.writes()) == 2
     status = site.workshop.cli("status", "--site", site.name)
-    assert status.row("wait for their turn") == ("3 (2 new pages a day)", "")
+    assert status.row("wait for their turn") == (
+        "0 drafts, 3 to be paid for (2 new pages a day)",
+        "",
+    )
     waiting = [page["topic"] for page in planned(site)["skipped"] if "rate" in page["reason"]]
     story = site.workshop.cli("show", waiting[0], "--site", site.name)
     assert "waits for its turn: the site publishes at most 2 new pages a day" in story.out
 
     site.declare(schedule={"new_pages_per_day": 4})
     resumed = site.workshop.cli("resume", "--site", site.name)
-    assert "2 new pages that waited for their turn are due now" in resumed.out
+    assert "2 new pages whose draft waited for its turn are due now" in resumed.out
     site.run()
     assert len(site.writes()) == 4
     site.declare()

@@ -65,9 +65,9 @@ def test_a_project_of_files_alone_gets_its_services_and_keeps_what_they_hold(
 
 
 def test_the_offline_cms_is_told_and_stopped_with_the_provider(own: Workshop) -> None:
-    cms = ensure_cms_running(own.root / ".content_pipeline")
+    cms = ensure_cms_running(own.root / ".content_pipeline", "towns")
     assert said(own, "sandbox", "status") == (
-        f"CMS {cms.base_url}: 0 pages live, 0 requests since it was set up\n"
+        f"CMS of towns {cms.base_url}: 0 pages live, 0 requests since it was set up\n"
     )
     assert said(own, "sandbox", "stop") == "stopped\n"
     assert said(own, "sandbox", "status").startswith("not running")

@@ -63,6 +63,10 @@ def _no_yaml(folder: Path) -> None:
 MISTAKES: list[tuple[Mistake, str]] = [
     (_wrong(colour="red"), "line 34, attributes.colour: unknown key 'colour'"),
     (_wrong(budgets={"page_usd": "much"}), "attributes.budgets.page_usd: "),
+    (
+        _wrong(budgets={"page_usd": 0.1, "site_day_usd": 0.005}),
+        "defs.yaml: budgets.site_day_usd is $0.005, and one call of step 'article'",
+    ),
     (_wrong(article={"prompt": "prompt.md"}), "the key 'facts' is missing"),
     (_wrong(cms={"kind": "fodler"}), "attributes.cms: "),
     (_wrong(title=KEY), "attributes.title: this looks like a credential"),

@@ -208,6 +208,25 @@ def test_the_publish_rate_holds_back_what_is_not_paid_for_yet(make_site: MakeSit
     assert "5 publish rate reached" in (later.skip_message or "")
 
 
+def test_a_backfill_of_everything_pays_for_no_more_than_the_publish_rate_takes(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(rows_of(5), schedule={"new_pages_per_day": 2})
+    site.materialize_topics()
+    result = site.materialize(*Stage, pages=("t01", "t05"))
+    assert result.success, "pages that wait are no failure"
+    assert (site.billed(), len(site.writes())) == (2, 2)
+    held = [
+        check.description or ""
+        for check in site.checks_of(result)
+        if check.check_name == "generated" and not check.passed
+    ]
+    assert len(held) == 3
+    for description in held:
+        assert "waits for its turn: the site publishes at most 2 new pages a day" in description
+        assert description.endswith(" 00:00 UTC."), "and when that is"
+
+
 def test_the_budget_holds_back_what_it_has_no_room_for(make_site: MakeSite) -> None:
     site = make_site(rows_of(12), budgets={"page_usd": 0.1, "site_day_usd": 0.012})
     (request,) = requests_of(site)

@@ -77,7 +77,12 @@ STAND = Stand(
             "job",
             Due.WAITED,
         ),
-        ({"state": S.READY_TO_PUBLISH, "waits_for_turn": True}, "job", Due.WAITED),
+        (
+            {"state": S.READY_TO_PUBLISH, "waits_for_turn": True, "has_draft": True},
+            "job",
+            Due.WAITED,
+        ),
+        ({"waits_for_turn": True, "is_due": False, "was_public": False}, "job", Due.NEW),
         # what is left alone
         (
             {"state": S.FAILED_RETRYABLE, "failure_class": FailureClass.TRANSIENT, "is_due": False},
@@ -86,7 +91,12 @@ STAND = Stand(
         ),
         ({"is_due": False}, "job", Skipped.WAITS),
         (
-            {"state": S.READY_TO_PUBLISH, "waits_for_turn": True, "is_due": False},
+            {
+                "state": S.READY_TO_PUBLISH,
+                "waits_for_turn": True,
+                "has_draft": True,
+                "is_due": False,
+            },
             "job",
             Skipped.PUBLISH_RATE,
         ),
@@ -193,6 +203,16 @@ def test_the_publish_rate_counts_new_pages_alone() -> None:
     fitting, later = allot(pages, new_pages=2, purse=purse("9"))
     assert names(fitting) == ["a", "b", "x", "y"]
     assert [(each.topic_key, reason) for each, reason in later] == [("c", Skipped.PUBLISH_RATE)]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "today"), [(0, ["a", "b"]), (1, ["a", "b", "d"]), (9, ["a", "b", "d", "e"])]
+)
+def test_of_some_more_new_pages_the_drafts_are_paid_for(ahead: int, today: list[str]) -> None:
+    drafted = [page(key, is_new=True) for key in "abc"]
+    unpaid = [page(key, call("0.4", "1"), is_new=True) for key in "de"]
+    fitting, _ = allot([*drafted, *unpaid], new_pages=2, drafts_ahead=ahead, purse=purse("9"))
+    assert names(fitting) == today
 
 
 def plan(*pages: PlannedPage, skipped: tuple[Skipped, ...] = (), at_once: int = 4) -> Plan:

@@ -1,5 +1,6 @@
 """How many new pages may go out, and when the turn of one that waits comes."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from content_pipeline.core.publish_rate import (
     Issued,
     PublishRate,
+    drafts_wanted,
     free_now,
     free_today,
     turn_at,
@@ -45,6 +47,24 @@ def issued(today: int, this_hour: int = 0) -> Issued:
 def test_how_many_may_go_out(allowed: PublishRate, out: Issued, now: int, today: int) -> None:
     assert free_now(allowed, out) == now
     assert free_today(allowed, out, NOON) == today
+
+
+@pytest.mark.parametrize(
+    ("allowed", "out", "ahead_days", "wanted"),
+    [
+        (rate(10), issued(0), 0, 10),
+        (rate(10), issued(7, 7), 0, 3),
+        (rate(10), issued(12), 0, 0),
+        (rate(10), issued(7, 7), 2, 23),
+        (rate(72, paced=True), issued(3, 3), 0, 33),
+        (rate(72, paced=True), issued(3, 3), 1, 105),
+    ],
+)
+def test_as_many_drafts_are_wanted_as_the_rate_soon_takes(
+    allowed: PublishRate, out: Issued, ahead_days: int, wanted: int
+) -> None:
+    ahead = replace(allowed, drafts_ahead_days=ahead_days)
+    assert drafts_wanted(ahead, out, NOON) == wanted
 
 
 @pytest.mark.parametrize(

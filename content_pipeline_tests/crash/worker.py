@@ -65,6 +65,7 @@ class Order:
     webhook_url: str | None = None
     """Who is told of each page by a call of its own, instead of the files beside the pages."""
     new_pages_per_day: int | None = None
+    drafts_ahead_days: int = 0
     """The site's publish rate."""
     dies_at: str | None = None
     """The checkpoint at which it ends itself, without any chance to clean up."""
@@ -116,7 +117,10 @@ def work(order: Order) -> None:
         },
         lane={"lease_s": 1, "patience_s": 8, "publish_quiet_s": 0.2},
         topics={"when_gone": "unpublish"},
-        schedule={"new_pages_per_day": order.new_pages_per_day},
+        schedule={
+            "new_pages_per_day": order.new_pages_per_day,
+            "drafts_ahead_days": order.drafts_ahead_days,
+        },
     )
     ledger = Ledger(create_ledger_engine(order.ledger_url))
     model = real_model(order.provider_url, **(BACKGROUND if order.background else {}))

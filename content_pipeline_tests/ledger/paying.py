@@ -12,11 +12,12 @@ from sqlalchemy import Connection, NullPool, create_engine, make_url, text
 from content_pipeline.core.failures import Failure, FailureClass
 from content_pipeline.core.money import Usage
 from content_pipeline.core.ports import Reading
+from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import attempts, jobs, leases, spend
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import AttemptKind
-from content_pipeline_tests.ledger.wanting import AMPLE
+from content_pipeline_tests.ledger.wanting import AMPLE, job_in, move_once, reserved
 
 USD = Decimal
 
@@ -63,6 +64,20 @@ def make(ledger: Ledger, site: str, topic: str, calls: Sequence[Call]) -> None:
                 model=call.model,
             )
             finish(connection, identifier, call)
+
+
+def lose_call(ledger: Ledger, site: str, topic: str, usd: str) -> None:
+    """A page job whose paid call was sent, and whose answer nobody got."""
+    job, lease = job_in(ledger, site, PageJobState.GENERATING, topic)
+    identifier = reserved(ledger, job, 1, usd)
+    failure = Failure(failure_class=FailureClass.UNCERTAIN, message="lost")
+    with ledger.fenced(lease) as connection:
+        attempts.open_attempt(
+            connection, job, AttemptKind.GENERATE, number=1, worker="w", run_id=None
+        )
+        attempts.leave_uncertain(connection, identifier, failure)
+        spend.keep_as_uncertain(connection, identifier)
+        move_once(connection, job, lease, PageJobState.GENERATION_UNCERTAIN, failure=failure)
 
 
 def finish(connection: Connection, identifier: str, call: Call) -> None:

@@ -12,7 +12,7 @@ from content_pipeline.ledger import attempts, health, site_changes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.health import PossibleDoubleSpend, Queue, UncertainPages
 from content_pipeline.ledger.schema import AttemptKind, page_jobs, seconds_from_now
-from content_pipeline_tests.ledger.paying import Call, make
+from content_pipeline_tests.ledger.paying import Call, lose_call, make
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -20,7 +20,6 @@ from content_pipeline_tests.ledger.wanting import (
     let_go,
     move_once,
     moved,
-    reserved,
     wanted,
 )
 from content_pipeline_tests.operations.small_site import rows_of
@@ -112,19 +111,6 @@ def uncertain(ledger: Ledger, site: str) -> list[UncertainPages]:
 def double_spend(ledger: Ledger, site: str) -> PossibleDoubleSpend:
     with ledger.begin() as connection:
         return health.possible_double_spend(connection, site)
-
-
-def lose_call(ledger: Ledger, site: str, topic: str, usd: str) -> None:
-    """A page job whose paid call was sent, and whose answer nobody got."""
-    job, lease = job_in(ledger, site, S.GENERATING, topic)
-    identifier = reserved(ledger, job, 1, usd)
-    failure = Failure(failure_class=FailureClass.UNCERTAIN, message="lost")
-    with ledger.fenced(lease) as connection:
-        attempts.open_attempt(
-            connection, job, AttemptKind.GENERATE, number=1, worker="w", run_id=None
-        )
-        attempts.leave_uncertain(connection, identifier, failure)
-        move_once(connection, job, lease, S.GENERATION_UNCERTAIN, failure=failure)
 
 
 def test_lost_calls_stand_with_the_oldest_and_their_worst_case(

@@ -21,12 +21,14 @@ from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import (
     budget_waits,
     cost_history,
+    draft_line,
     effects,
     failure_history,
     health,
     leases,
     noted_topics,
     publish_rate,
+    write_offs,
 )
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection, Service
@@ -128,6 +130,10 @@ ASKS: dict[str, tuple[Callable[[Connection], object], set[str]]] = {
         lambda c: publish_rate.wake(c, EVERYTHING, PublishRate(per_day=9_000, paced=False)),
         {"page_jobs_turn_line_idx"},
     ),
+    "wake for a draft": (
+        lambda c: draft_line.wake(c, EVERYTHING, PublishRate(per_day=9_000, paced=False)),
+        {"page_jobs_draft_line_idx"},
+    ),
     "who is on the way out": (
         lambda c: publish_rate.outgoing(c, LARGE_SITE),
         {"pages_first_public_at_idx"},
@@ -153,6 +159,14 @@ ASKS: dict[str, tuple[Callable[[Connection], object], set[str]]] = {
     "double spend": (
         lambda c: health.possible_double_spend(c, LARGE_SITE),
         {"spend_uncertain_idx"},
+    ),
+    "write off": (
+        lambda c: write_offs.write_off(c, LARGE_SITE, after_days=30),
+        {"spend_uncertain_idx"},
+    ),
+    "written off": (
+        lambda c: write_offs.of_site(c, LARGE_SITE),
+        {"spend_written_off_idx"},
     ),
     "failed": (lambda c: health.failed_now(c, LARGE_SITE), {"page_jobs_failed_idx"}),
     "failed by day": (

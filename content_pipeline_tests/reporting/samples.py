@@ -20,6 +20,7 @@ from content_pipeline.ledger.health import (
     UncertainPages,
 )
 from content_pipeline.ledger.schema import AttemptKind
+from content_pipeline.ledger.write_offs import WrittenOff
 from content_pipeline.reporting.site_report import CostReport, HealthReport, SiteReport
 
 USD = Decimal
@@ -91,6 +92,8 @@ HEALTH = HealthReport(
         ),
     ),
     double_spend=PossibleDoubleSpend(calls=4, usd=USD("0.06"), oldest_at=NOW),
+    in_line=0,
+    written_off=WrittenOff(calls=3, usd=USD("0.05")),
     failed_by_day=(
         FailedPages(day=MARCH[9], state=PageJobState.DEAD_LETTERED, reason="transient", pages=3),
     ),
@@ -135,6 +138,8 @@ EMPTY = SiteReport(
         queue=Queue(due=0, oldest=()),
         uncertain=(),
         double_spend=PossibleDoubleSpend(calls=0, usd=USD(0), oldest_at=None),
+        in_line=0,
+        written_off=WrittenOff(calls=0, usd=USD(0)),
         failed_by_day=(),
         failed_lately=(0,) * 8,
         failed_now=(),

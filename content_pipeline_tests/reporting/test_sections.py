@@ -95,6 +95,13 @@ def test_the_queue_shows_who_waits_longest() -> None:
     assert section("Queue", idle).note == "2 pages are due, and none waits for a worker."
 
 
+def test_pages_that_wait_for_their_turn_are_told_of() -> None:
+    waiting = replace(REPORT, health=replace(HEALTH, in_line=1_234))
+    note = section("Queue", waiting).note
+    assert note.startswith("1,234 new pages wait for their turn, as the publish rate says. 3 pages")
+    assert "turn" not in section("Queue").note
+
+
 def test_a_count_that_was_cut_says_so() -> None:
     many = replace(HEALTH, queue=replace(HEALTH.queue, due=COUNTED_TO))
     assert "10,000 or more pages" in section("Queue", replace(REPORT, health=many)).note
@@ -105,6 +112,12 @@ def test_the_uncertain_is_told_with_what_it_may_cost() -> None:
         ("generation: the provider is asked", "bern", "2", "1 min 35 s", "$0.0200"),
     )
     assert "$0.0600 in 4 calls" in section("Uncertain").note
+
+
+def test_what_was_written_off_is_told_as_spent() -> None:
+    told = "Another $0.0500 in 3 older calls was written off: it is counted as spent."
+    assert told in section("Uncertain").note
+    assert "written off" not in section("Uncertain", EMPTY).note
 
 
 def test_failures_stand_by_class_and_by_cause() -> None:

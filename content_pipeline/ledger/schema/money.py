@@ -25,12 +25,14 @@ spend = Table(
     Column("updated_at", Time, nullable=False, server_default=func.now()),
     CheckConstraint(one_of("state", SpendState), name="state"),
     CheckConstraint(
-        "(state IN ('settled', 'released')) = (settled_usd IS NOT NULL)", name="settled"
+        "(state IN ('settled', 'released', 'written_off')) = (settled_usd IS NOT NULL)",
+        name="settled",
     ),
     CheckConstraint("reserved_usd >= 0 AND settled_usd >= 0", name="not_negative"),
     Index("spend_page_job_id_idx", "page_job_id"),
     Index("spend_site_day_idx", "site", "day"),
     Index("spend_uncertain_idx", "site", "day", postgresql_where=text("state = 'uncertain'")),
+    Index("spend_written_off_idx", "site", postgresql_where=text("state = 'written_off'")),
 )
 
 budgets = Table(

@@ -234,7 +234,7 @@ page_jobs = Table(
         "next_attempt_at",
         postgresql_where=text(one_of("state", WORKABLE)),
     ),
-    # Two lines in which pages wait for something else than their time, in the order of claiming.
+    # Three lines in which pages wait for something else than their time, in the order of claiming.
     Index(
         "page_jobs_budget_line_idx",
         "site",
@@ -251,6 +251,16 @@ page_jobs = Table(
         "page_job_id",
         postgresql_where=text(
             "state = 'ready_to_publish' AND failure_class IS NULL AND failure_message IS NOT NULL"
+        ),
+    ),
+    Index(
+        "page_jobs_draft_line_idx",
+        "site",
+        text("priority DESC"),
+        "next_attempt_at",
+        "page_job_id",
+        postgresql_where=text(
+            "state = 'queued' AND failure_class IS NULL AND failure_message IS NOT NULL"
         ),
     ),
     Index(

@@ -117,6 +117,8 @@ class SpendState(StrEnum):
     """Nothing was sent, so nothing was spent."""
     UNCERTAIN = "uncertain"
     """Kept at the worst case: the call may have been billed."""
+    WRITTEN_OFF = "written_off"
+    """Counted as spent, at the worst case: nobody ever said whether it was billed."""
 
 
 def one_of(column: str, values: Iterable[StrEnum]) -> str:

@@ -1,7 +1,8 @@
-"""One sandbox CMS per project, in the background: found, started, set and stopped.
+"""One sandbox CMS per site of a project, in the background: found, started, set and stopped.
 
-What belongs here: what the pipeline wants to know of its CMS. The life of the process is in
-``background``; files are in ``<data home>/sandbox_cms``.
+What belongs here: what the pipeline wants to know of its CMSs. Like real ones they know nothing of
+each other: each is a process with an address, pages and a truth of its own. The life of a process
+is in ``background``; files are in ``<data home>/sandbox_cms/<site>``.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from content_pipeline.sandbox.background import Running, Service, ensured, found, stopped
 from content_pipeline.sandbox.cms.client import CMSClient
 from content_pipeline.sandbox.cms.settings import CMSSettings
+from content_pipeline.sandbox.instance import RECORD_FILE
 
 FOLDER = "sandbox_cms"
 
@@ -34,36 +36,50 @@ class CMSStatus:
         return CMSClient(self.port)
 
 
-def ensure_cms_running(data_home: Path, settings: CMSSettings | None = None) -> CMSStatus:
-    """The project's CMS, started if none answers, working with ``settings``.
+def ensure_cms_running(
+    data_home: Path, site: str, settings: CMSSettings | None = None
+) -> CMSStatus:
+    """The CMS of ``site``, started if it does not answer, working with ``settings``.
 
     Safe to call from any number of processes at once. ``None`` leaves a running CMS's settings
-    alone. Raises ConfigurationError when none can be started.
+    alone. Raises ConfigurationError when it cannot be started.
     """
     wanted = settings or CMSSettings()
-    status = _status(ensured(_service(data_home), wanted.model_dump()))
+    status = _status(ensured(_service(data_home, site), wanted.model_dump()))
     if settings is not None and status.settings != settings:
         status.client().set_settings(settings)
     return status
 
 
-def cms_status(data_home: Path) -> CMSStatus | None:
-    """The running CMS of this project, or None when none answers."""
-    running = found(_service(data_home))
+def cms_status(data_home: Path, site: str) -> CMSStatus | None:
+    """The running CMS of ``site``, or None when it does not answer."""
+    running = found(_service(data_home, site))
     return None if running is None else _status(running)
 
 
+def cms_statuses(data_home: Path) -> dict[str, CMSStatus]:
+    """Site → its CMS, of all that run in the project."""
+    statuses = {site: cms_status(data_home, site) for site in _sites(data_home)}
+    return {site: status for site, status in statuses.items() if status is not None}
+
+
 def stop_cms(data_home: Path) -> bool:
-    """End the project's CMS and wait for its end; False when none was running.
+    """End all CMSs of the project and wait for their end; False when none was running.
 
-    Raises ConfigurationError when it does not end. What it remembers stays.
+    Raises ConfigurationError when one does not end. What they remember stays.
     """
-    return stopped(_service(data_home))
+    were_running = [stopped(_service(data_home, site)) for site in _sites(data_home)]
+    return any(were_running)
 
 
-def _service(data_home: Path) -> Service:
-    folder = data_home.resolve() / FOLDER
-    return Service(what="CMS", module="content_pipeline.sandbox.cms", folder=folder)
+def _sites(data_home: Path) -> list[str]:
+    """The sites that ever had a CMS here."""
+    return sorted(record.parent.name for record in (data_home / FOLDER).glob(f"*/{RECORD_FILE}"))
+
+
+def _service(data_home: Path, site: str) -> Service:
+    folder = data_home.resolve() / FOLDER / site
+    return Service(what=f"CMS of {site}", module="content_pipeline.sandbox.cms", folder=folder)
 
 
 def _status(running: Running) -> CMSStatus:

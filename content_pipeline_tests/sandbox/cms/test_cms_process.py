@@ -18,6 +18,7 @@ from content_pipeline.sandbox.cms.store import JOURNAL_FILE
 from content_pipeline.sandbox.cms.supervisor import (
     FOLDER,
     cms_status,
+    cms_statuses,
     ensure_cms_running,
     stop_cms,
 )
@@ -166,44 +167,71 @@ def test_it_ends_by_itself_when_nobody_asks(tmp_path: Path, start: Start) -> Non
     assert process.wait(timeout=20) == 0
 
 
-# --- the project's CMS ------------------------------------------------------------------------
+# --- the CMS of a site ------------------------------------------------------------------------
+
+SITE = "towns"
 
 
 def test_a_cms_is_started_used_found_again_and_stopped(home: Path) -> None:
-    assert cms_status(home) is None
-    running = ensure_cms_running(home, INSTANT_CMS)
+    assert cms_status(home, SITE) is None
+    running = ensure_cms_running(home, SITE, INSTANT_CMS)
     sandbox_site(running.client()).created(title="T", status="publish")
-    assert ensure_cms_running(home, INSTANT_CMS).pid == running.pid
-    status = cms_status(home)
+    assert ensure_cms_running(home, SITE, INSTANT_CMS).pid == running.pid
+    status = cms_status(home, SITE)
     assert status is not None
     assert (status.requests, status.live, status.in_flight) == (1, 1, 0)
     assert status.settings == INSTANT_CMS
-    names = {path.name for path in (home / FOLDER).iterdir()}
+    names = {path.name for path in (home / FOLDER / SITE).iterdir()}
     assert names == {RECORD_FILE, LOG_FILE, LOCK_FILE, "start.lock", JOURNAL_FILE}
 
     assert stop_cms(home)
-    assert cms_status(home) is None
+    assert cms_status(home, SITE) is None
+    assert not stop_cms(home)
+
+
+def test_each_site_has_a_cms_whose_pages_keys_and_truth_are_its_own(home: Path) -> None:
+    assert cms_statuses(home) == {}
+    clients = {
+        name: ensure_cms_running(home, name, INSTANT_CMS).client() for name in ("rivers", SITE)
+    }
+    for name, client in clients.items():
+        page = sandbox_site(client).created(
+            title=name, slug="a", content=marked("k1"), status="publish"
+        )
+        assert page["slug"] == "a", "the other site's page takes no slug"
+    for name, client in clients.items():
+        (live,) = client.live()
+        assert live["path"] == "/a/"
+        assert client.truth()["pages"]["k1"]["most_live_at_once"] == 1
+        assert name in sandbox_site(client).visit("/a/").body.decode()
+    clients["rivers"].reset()
+    running = cms_statuses(home)
+    assert {name: status.live for name, status in running.items()} == {"rivers": 0, SITE: 1}
+    assert len({status.pid for status in running.values()}) == 2
+
+    assert stop_cms(home), "both end"
+    assert cms_statuses(home) == {}
     assert not stop_cms(home)
 
 
 def test_a_killed_cms_is_started_again_with_its_pages_and_port(home: Path) -> None:
-    first = ensure_cms_running(home, INSTANT_CMS)
+    first = ensure_cms_running(home, SITE, INSTANT_CMS)
     sandbox_site(first.client()).created(title="T", slug="a", status="publish")
     os.kill(first.pid, signal.SIGKILL)
-    with locked(home / FOLDER / LOCK_FILE, 10, "it must die"):
+    with locked(home / FOLDER / SITE / LOCK_FILE, 10, "it must die"):
         pass
-    assert cms_status(home) is None
-    second = ensure_cms_running(home, INSTANT_CMS)
+    assert cms_status(home, SITE) is None
+    second = ensure_cms_running(home, SITE, INSTANT_CMS)
     assert second.pid != first.pid
     assert second.base_url == first.base_url
     assert sandbox_site(second.client()).visit("/a/").status == 200
 
 
 def test_other_settings_are_applied_to_the_running_one(home: Path) -> None:
-    first = ensure_cms_running(home, INSTANT_CMS)
+    first = ensure_cms_running(home, SITE, INSTANT_CMS)
     other = INSTANT_CMS.model_copy(update={"companion": True, "marker_pattern": MARKS})
-    assert ensure_cms_running(home, other).pid == first.pid
-    status = cms_status(home)
+    assert ensure_cms_running(home, SITE, other).pid == first.pid
+    status = cms_status(home, SITE)
     assert status is not None
     assert status.settings == other
 
@@ -214,22 +242,22 @@ MARKS = r"%(?P<key>\w+)%(?P<rev>\d+)%(?P<hash>\w+)"
 
 def test_settings_come_through_the_command_line_to_the_letter(home: Path) -> None:
     wanted = INSTANT_CMS.model_copy(update={"marker_pattern": MARKS, "unfiltered_html": False})
-    assert ensure_cms_running(home, wanted).settings == wanted
+    assert ensure_cms_running(home, SITE, wanted).settings == wanted
 
 
 def test_provider_and_cms_of_one_project_live_side_by_side(home: Path) -> None:
-    cms = ensure_cms_running(home, INSTANT_CMS)
+    cms = ensure_cms_running(home, SITE, INSTANT_CMS)
     provider = ensure_provider_running(home, INSTANT_PROVIDER)
     assert cms.pid != provider.pid
     assert cms.port != provider.port
     assert stop_provider(home)
-    assert cms_status(home) is not None
+    assert cms_status(home, SITE) is not None
 
 
 def test_a_journal_that_cannot_be_read_is_told_with_the_log(home: Path) -> None:
-    ensure_cms_running(home, INSTANT_CMS)
+    ensure_cms_running(home, SITE, INSTANT_CMS)
     stop_cms(home)
-    (home / FOLDER / JOURNAL_FILE).write_text("nonsense\n")
+    (home / FOLDER / SITE / JOURNAL_FILE).write_text("nonsense\n")
     with pytest.raises(ConfigurationError, match=LOG_FILE):
-        ensure_cms_running(home, INSTANT_CMS)
-    assert f"{JOURNAL_FILE}, line 1" in (home / FOLDER / LOG_FILE).read_text()
+        ensure_cms_running(home, SITE, INSTANT_CMS)
+    assert f"{JOURNAL_FILE}, line 1" in (home / FOLDER / SITE / LOG_FILE).read_text()
