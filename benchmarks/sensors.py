@@ -33,8 +33,9 @@ from content_pipeline.config import Project, environment
 from content_pipeline.ledger import noted_topics
 from content_pipeline.ledger.changed_pages import Position
 from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.postgres.urls import database_url
-from content_pipeline_tests.ledger.large_ledger import SCHEMA, count, fill, without_guards
+from content_pipeline_tests.ledger.large_ledger import count, fill, without_guards
 
 SIZES = (10_000, 1_000_000)
 GOALS_S = {10_000: 0.5, 1_000_000: 1.0}
@@ -158,7 +159,6 @@ class _Repair:
         look = repairing.run_once(place.instance, place.ledger, place.assets, cursor, settled_s=0)
         self.since = look.cursor.position
         self.looked_at.append(look.looked_at)
-        print(look.line())
 
 
 def _last_topic(place: Place) -> int:
