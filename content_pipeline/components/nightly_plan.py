@@ -30,7 +30,8 @@ from content_pipeline.core.planning import Plan, PlannedPage
 from content_pipeline.ledger import nightly_plans
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.nightly_plans import NightlyPlan, PlannedRun
-from content_pipeline.operations.plan import make_plan, take_in_and_plan
+from content_pipeline.operations.plan import make_plan
+from content_pipeline.operations.submit import submit
 
 
 class PlanConfig(dg.Config):
@@ -91,13 +92,11 @@ def build_nightly_plan(assets: SiteAssets) -> dg.AssetsDefinition:
 def _plan_tick(
     context: dg.AssetExecutionContext, ledger: Ledger, assets: SiteAssets, tick: str
 ) -> dg.MaterializeResult:
-    """Take the table in, and keep the runs of what is due then."""
-    plan = take_in_and_plan(
-        open_for_planning(assets.site, ledger),
-        topic_rows(assets.site),
-        requested_by=f"schedule of {assets.name}",
-    )
+    """Plan, do the intake that the plan rehearsed, and keep the runs of what is due."""
+    planned = open_for_planning(assets.site, ledger)
+    plan = make_plan(planned, topic_rows(assets.site))
     context.log.info(told(plan))
+    submit(planned, topic_rows(assets.site), requested_by=f"schedule of {assets.name}")
     with ledger.begin() as connection:
         register(context.instance, assets, connection)
     runs = list(_runs(assets, plan, _batches(context.instance, assets, plan)))

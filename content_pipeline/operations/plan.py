@@ -2,8 +2,7 @@
 
 What belongs here: rehearsing the intake of the topic table in a transaction that is rolled back, so
 that what is planned is what an intake wants by its own rules; and pricing what is due. Nothing is
-written, and neither the provider nor the CMS is asked. Who goes on to do what is planned keeps the
-intake instead, and so reads a large table once.
+written, and neither the provider nor the CMS is asked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +51,7 @@ PLANNER = "plan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """How a site stands, or would stand, read in the transaction of the intake."""
+    """How a site would stand, read within the rehearsal."""
 
     at: datetime
     stands: list[Stand]
@@ -63,23 +62,7 @@ class _Seen:
 
 def make_plan(planning: SitePlanning, rows: Iterable[Mapping[str, str]]) -> Plan:
     """The plan for the table as it is now. Raises TopicTableError as an intake does."""
-    table = read_table(planning, rows)
-    with planning.ledger.rehearsal() as connection:
-        seen = _take_in(connection, planning, table, requested_by=PLANNER)
-    return _planned(planning, seen)
-
-
-def take_in_and_plan(
-    planning: SitePlanning, rows: Iterable[Mapping[str, str]], *, requested_by: str
-) -> Plan:
-    """The same plan, of a table that is taken in for good. Raises TopicTableError."""
-    table = read_table(planning, rows)
-    with planning.ledger.begin() as connection:
-        seen = _take_in(connection, planning, table, requested_by=requested_by)
-    return _planned(planning, seen)
-
-
-def _planned(planning: SitePlanning, seen: _Seen) -> Plan:
+    seen = _rehearse(planning, read_table(planning, rows))
     judged = [
         (stand, judge(stand, seen.jobs_before.get(stand.topic_key), planning.generation_version))
         for stand in seen.stands
@@ -109,14 +92,13 @@ def _planned(planning: SitePlanning, seen: _Seen) -> Plan:
     )
 
 
-def _take_in(
-    connection: Connection, planning: SitePlanning, table: Table, *, requested_by: str
-) -> _Seen:
+def _rehearse(planning: SitePlanning, table: Table) -> _Seen:
     site = planning.site.site
-    jobs_before = plan_rows.wanted_jobs(connection, site)
-    taken = want(connection, planning, table, requested_by=requested_by)
-    stands = plan_rows.stands(connection, site)
-    at = plan_rows.now(connection)
+    with planning.ledger.rehearsal() as connection:
+        jobs_before = plan_rows.wanted_jobs(connection, site)
+        taken = want(connection, planning, table, requested_by=PLANNER)
+        stands = plan_rows.stands(connection, site)
+        at = plan_rows.now(connection)
     known = {stand.topic_key for stand in stands}
     nameless = [row for row in table.rejected if row.key is None]
     refused = [topic.key for _, topic in table.topics if topic.key not in known]
