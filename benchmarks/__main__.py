@@ -16,6 +16,7 @@ from benchmarks.fresh import bench_fresh
 from benchmarks.hidden_limit import HIDDEN_LIMIT, bench_hidden_limit
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
+from benchmarks.nightly import bench_nightly
 from benchmarks.publishing import bench_publishing
 from benchmarks.rerun import bench_rerun
 from benchmarks.sensors import bench_sensors
@@ -30,6 +31,7 @@ NAMES = (
     "lane",
     "ledger",
     "limit",
+    "nightly",
     "publishing",
     "rerun",
     "sensors",
@@ -56,6 +58,7 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=1_000_000, help="pages of buckets (1000000)")
     parser.add_argument("--buckets", type=int, default=10_000, help="of buckets (10000)")
     parser.add_argument("--backfill", type=int, default=1_000, help="pages of backfill (1000)")
+    parser.add_argument("--night", type=int, default=10_000, help="pages of nightly (10000)")
     parser.add_argument("--fresh", action="store_true", help="also `make run` in a fresh clone")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
@@ -78,6 +81,7 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         "ledger": lambda: bench_ledger(console, pages=asked.pages, rounds=asked.rounds),
         "lane": lambda: bench_lane(console, pages=asked.pages, rounds=asked.rounds),
         "limit": lambda: bench_hidden_limit(console, hidden_limit=asked.limit),
+        "nightly": lambda: bench_nightly(console, pages=asked.night),
         "publishing": lambda: bench_publishing(console, pages=asked.drafts),
         "rerun": lambda: bench_rerun(console, pages=asked.pages),
         "sensors": lambda: bench_sensors(console, most=asked.ledger_pages),

@@ -7,7 +7,7 @@ bound, and Dagster's own part of it: its events counted and timed where they wer
 import csv
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -15,20 +15,18 @@ from pathlib import Path
 import yaml
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import create_engine, text
 
-from benchmarks.dagster_place import DagsterDev, dagster_dev, wait_for
+from benchmarks.dagster_backfills import Run, launch, runs_of, wait_until_done
+from benchmarks.dagster_place import DagsterDev, dagster_dev
 from benchmarks.machine import about, load, tree_cpu_s
 from benchmarks.place import site_of_example, temporary_project
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.components.site_assets import PAGES_PER_RUN, SiteAssets
-from content_pipeline.components.storage import SCHEMA
-from content_pipeline.config import Project, environment
-from content_pipeline.core.states import PageJobState, Stage
+from content_pipeline.config import Project
+from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.lane import advance
 from content_pipeline.operations.submit import submit
-from content_pipeline.postgres.urls import database_url
 from content_pipeline.sandbox.supervisor import ensure_provider_running
 from content_pipeline.site_files import site_of
 
@@ -42,22 +40,6 @@ GOAL = 1.3
 
 ENDS_WITHIN_S = 1800.0
 
-_LAUNCH = """
-mutation($params: LaunchBackfillParams!) {
-  launchPartitionBackfill(backfillParams: $params) {
-    __typename
-    ... on LaunchBackfillSuccess { backfillId }
-    ... on PythonError { message }
-  }
-}
-"""
-
-_STATUS = """
-query($id: String!) {
-  partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } }
-}
-"""
-
 _REPOSITORIES = """
 { repositoriesOrError { ... on RepositoryConnection { nodes { name location { name } } } } }
 """
@@ -69,55 +51,6 @@ mutation($where: RepositorySelector!, $name: String!, $key: String!) {
   }
 }
 """
-
-_EVENTS = """
-SELECT run_id, coalesce(dagster_event_type, 'log line') AS kind, count(*) AS events,
-       extract(epoch FROM min(timestamp)) AS first, extract(epoch FROM max(timestamp)) AS last
-FROM {schema}.event_logs WHERE run_id IN (SELECT run_id FROM {schema}.run_tags
-  WHERE key = 'dagster/backfill' AND value = :backfill)
-GROUP BY 1, 2
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
-    """Those of one kind in one run; times in seconds of the epoch."""
-
-    count: int
-    first: float
-    last: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of the backfill: its events by kind."""
-
-    events: Mapping[str, Events]
-
-    def at(self, kind: str) -> float:
-        """When the first event of ``kind`` was written."""
-        return self.events[kind].first
-
-    @property
-    def start_up_s(self) -> float:
-        """From being taken out of the queue to its step's begin."""
-        return self.at("STEP_START") - self.at("PIPELINE_STARTING")
-
-    @property
-    def work_s(self) -> float:
-        """From its step's begin to the first check: by then every page has come to rest."""
-        return self.at("ASSET_CHECK_EVALUATION") - self.at("STEP_START")
-
-    @property
-    def checks_s(self) -> float:
-        """From the first check to the step's end, the hooks included."""
-        ended = self.events.get("STEP_SUCCESS") or self.events["STEP_FAILURE"]
-        return ended.last - self.at("ASSET_CHECK_EVALUATION")
-
-    def each_ms(self, kind: str) -> float:
-        """Between two events of ``kind`` that are written one right after the other."""
-        events = self.events[kind]
-        return 1000 * (events.last - events.first) / max(events.count - 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,25 +144,11 @@ def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int)
     provider = ensure_provider_running(project.data_home).client()
     provider.reset()
     began, cpu_before_s = time.monotonic(), tree_cpu_s(dev.pid)
-    asked = {
-        "assetSelection": [{"path": list(assets.key(stage).path)} for stage in Stage],
-        "partitionNames": keys,
-    }
-    answer = dev.ask(_LAUNCH, params=asked)["launchPartitionBackfill"]
-    if "backfillId" not in answer:
-        raise SystemExit(f"no backfill was begun: {answer}")
-    backfill = answer["backfillId"]
-
-    def ended() -> bool:
-        told = dev.ask(_STATUS, id=backfill)["partitionBackfillOrError"]["status"]
-        if told not in ("REQUESTED", "COMPLETED_SUCCESS"):
-            raise SystemExit(f"the backfill ended as {told}; see dev.log")
-        return bool(told == "COMPLETED_SUCCESS")
-
-    wait_for("the backfill", ended, within_s=ENDS_WITHIN_S)
+    backfill = launch(dev, assets, keys)
+    wait_until_done(dev, backfill, within_s=ENDS_WITHIN_S)
     noticed_s, cpu_s = time.monotonic() - began, tree_cpu_s(dev.pid) - cpu_before_s
     served = [generation["latency_s"] for generation in provider.truth()["generations"]]
-    runs = _runs(project, backfill)
+    runs = runs_of(project, backfill)
     # The daemon looks at a backfill every few seconds; its pages were done when its runs were.
     ended_at = max(run.events["PIPELINE_SUCCESS"].last for run in runs)
     wall_s = ended_at - min(run.at("PIPELINE_ENQUEUED") for run in runs)
@@ -248,22 +167,6 @@ def _register(dev: DagsterDev, assets: SiteAssets, keys: Sequence[str]) -> None:
     }
     for key in keys:
         dev.ask(_ADD, where=selector, name=assets.partitions_name, key=key)
-
-
-def _runs(project: Project, backfill: str) -> list[Run]:
-    engine = create_engine(database_url(environment(), project.data_home).ledger_url)
-    found: dict[str, dict[str, Events]] = {}
-    try:
-        with engine.connect() as connection:
-            query = text(_EVENTS.format(schema=SCHEMA))
-            for row in connection.execute(query, {"backfill": backfill}).mappings():
-                events = Events(
-                    count=row["events"], first=float(row["first"]), last=float(row["last"])
-                )
-                found.setdefault(row["run_id"], {})[row["kind"]] = events
-    finally:
-        engine.dispose()
-    return [Run(events=events) for events in found.values()]
 
 
 def _table(done: Backfill, lane_s: float, lane_cpu_s: float, pages: int, caption: str) -> Table:

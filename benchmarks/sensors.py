@@ -1,14 +1,13 @@
-"""``sensors``: what a tick of each sensor takes at 10,000 and at 1,000,000 pages, and a night.
+"""``sensors``: what a tick of each sensor takes at 10,000 and at 1,000,000 pages.
 
 What belongs here: each sensor's ``run_once`` over a real instance and a ledger of realistic states
-while nothing is due, which is when it looks furthest; and the schedule's evaluation, and a backfill
-over pages that are all done, of a site of 10,000 pages.
+while nothing is due, which is when it looks furthest; and those of the repair sensor that have
+pages to tell of, which is when it has most to do.
 """
 
-import csv
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import dagster as dg
 from rich.console import Console
@@ -18,20 +17,24 @@ from sqlalchemy import URL, create_engine, make_url, text
 from benchmarks.instant import article_of
 from benchmarks.machine import about, load, spread
 from benchmarks.place import site_of_example, temporary_project
-from benchmarks.waiting import EXAMPLE_ROWS, as_dagster, many
-from content_pipeline.bootstrap import open_ledger, open_site, topic_rows, utc_now
-from content_pipeline.components import due_work, partitions_sensor, reconciling, site_watch
-from content_pipeline.components.content_site import site_definitions
+from benchmarks.waiting import EXAMPLE_ROWS, as_dagster
+from content_pipeline.bootstrap import open_ledger, utc_now
+from content_pipeline.components import (
+    due_work,
+    partitions_sensor,
+    reconciling,
+    repairing,
+    site_watch,
+)
 from content_pipeline.components.partitions_sensor import Cursor
-from content_pipeline.components.schedule import RANGE_END, RANGE_START
+from content_pipeline.components.repairing import THE_BEGIN, RepairCursor
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.config import Project, environment
-from content_pipeline.core.states import Stage
 from content_pipeline.ledger import noted_topics
+from content_pipeline.ledger.changed_pages import Position
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.operations.submit import submit
+from content_pipeline.ledger.schema import SCHEMA
 from content_pipeline.postgres.urls import database_url
-from content_pipeline.site_files import Site
 from content_pipeline_tests.ledger.large_ledger import count, fill, without_guards
 
 SIZES = (10_000, 1_000_000)
@@ -41,11 +44,8 @@ GOALS_S = {10_000: 0.5, 1_000_000: 1.0}
 TICKS = 5
 FILLED_AT_ONCE = 200_000
 
-NIGHT_PAGES = 10_000
-NIGHT_GOAL_S = 120
-PAGES_PER_RUN = 500
-
-_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+UNTOLD = 2_000
+"""Pages that Dagster does not know, for the repair sensor's ticks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,40 @@ class Place:
     assets: SiteAssets
 
     def fill(self, first: int, last: int) -> None:
-        """Write pages as the server's own account."""
-        server = create_engine(_server_url(self.project))
+        """Write pages as the server's own account; the first of them with their drafts."""
+        server = create_engine(server_url(self.project))
         for start in range(first, last + 1, FILLED_AT_ONCE):
             end = min(last, start + FILLED_AT_ONCE - 1)
             fill(server, self.assets.name, start, end, announcements=2_000 if start == 1 else 0)
+        with server.begin() as connection:
+            without_guards(connection)
+            values = {
+                "site": self.assets.name,
+                "first": first,
+                "last": first + UNTOLD - 1,
+                "article": ARTICLE,
+            }
+            for statement in _UNTOLD:
+                connection.execute(text(statement), values)
+        count(server)
         server.dispose()
+
+
+ARTICLE = article_of({"Name": "A country", "Capital": "Its capital"}).model_dump_json()
+
+_UNTOLD = (
+    f"""INSERT INTO {SCHEMA}.draft_revisions (page_id, revision, page_job_id, attempt_id, article,
+        output_hash)
+        SELECT page_id, 1, page_job_id, :site || '-agenerate' || substr(topic_key, 2),
+               CAST(:article AS jsonb), 'h'
+        FROM {SCHEMA}.page_jobs WHERE site = :site
+          AND CAST(substr(topic_key, 2) AS int) BETWEEN :first AND :last AND revision = 1""",
+    f"""UPDATE {SCHEMA}.page_jobs
+        SET updated_at = now() - make_interval(days => 9,
+                                               secs => CAST(substr(topic_key, 2) AS int))
+        WHERE site = :site AND CAST(substr(topic_key, 2) AS int) BETWEEN :first AND :last""",
+)
+"""Drafts of pages, which are the first in the order of their last change from then on."""
 
 
 def bench_sensors(console: Console, *, most: int) -> None:
@@ -102,7 +130,6 @@ def bench_sensors(console: Console, *, most: int) -> None:
     table.add_section()
     table.add_row("(filling the ledger)", *(f"{seconds:.0f}" for seconds in filled_s))
     console.print(table)
-    console.print(_night_table())
     console.print(f"in all {time.monotonic() - started_at:.0f} s")
 
 
@@ -114,7 +141,24 @@ def _sensors() -> list[tuple[str, Callable[[Place], object]]]:
         ("site changes", lambda p: site_watch.run_once(p.instance, p.ledger, p.assets)),
         ("partitions, all new", lambda p: _register_from(p, 0)),
         ("partitions, none new", lambda p: _register_from(p, _last_topic(p))),
+        ("repair, nothing changed", _Repair(since=Position(at=utc_now())).tick),
+        ("repair, Dagster knows no page", _Repair(since=THE_BEGIN).tick),
+        ("repair, Dagster knows every page", _Repair(since=THE_BEGIN).tick),
     ]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Repair:
+    """Ticks of the repair sensor, each going on where the one before stopped."""
+
+    since: Position
+    looked_at: list[int] = field(default_factory=list)
+
+    def tick(self, place: Place) -> None:
+        cursor = RepairCursor(position=self.since)
+        look = repairing.run_once(place.instance, place.ledger, place.assets, cursor, settled_s=0)
+        self.since = look.cursor.position
+        self.looked_at.append(look.looked_at)
 
 
 def _last_topic(place: Place) -> int:
@@ -138,109 +182,6 @@ def _ticks(place: Place, tick: Callable[[Place], object]) -> list[float]:
     return taken
 
 
-def _night_table() -> Table:
-    """The evaluation of the schedule where every page is done, and a backfill over all of them."""
-    before = load()
-    with temporary_project(pages=EXAMPLE_ROWS) as project, as_dagster(project) as instance:
-        ledger = open_ledger(project)
-        try:
-            site = _all_published(project, ledger)
-            started_at = time.monotonic()
-            said = _evaluate_schedule(instance, site)
-            planned_s = time.monotonic() - started_at
-            runs = _backfill(instance, site)
-            backfilled_s = time.monotonic() - started_at - planned_s
-        finally:
-            ledger.dispose()
-    table = Table(
-        title=f"sensors: a night of {NIGHT_PAGES:,} published pages (goal: {NIGHT_GOAL_S} s)",
-        title_justify="left",
-        caption=about(before),
-        caption_justify="left",
-        show_header=False,
-    )
-    table.add_row("plan and intake by the schedule, s", f"{planned_s:.1f}")
-    table.add_row("what it said", said)
-    table.add_row(f"backfill of all pages in {runs} runs, s", f"{backfilled_s:.1f}")
-    table.add_row("together, s", f"{planned_s + backfilled_s:.1f}")
-    return table
-
-
-def _all_published(project: Project, ledger: Ledger) -> Site:
-    """Want 10,000 pages, and let them be published by the database."""
-    site = site_of_example(project)
-    rows = list(many(list(topic_rows(site)), NIGHT_PAGES))
-    assert site.table is not None
-    with site.table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    runtime = open_site(site, project, ledger, purpose="bench")
-    submit(runtime, topic_rows(site), requested_by=runtime.worker)
-    server = create_engine(_server_url(project))
-    with server.begin() as connection:
-        without_guards(connection)
-        for statement in _PUBLISHED:
-            values = {"site": site.settings.site, "article": _ARTICLE}
-            connection.execute(text(statement), values)
-    count(server)
-    server.dispose()
-    return site
-
-
-_ARTICLE = article_of({"Name": "A country", "Capital": "Its capital"}).model_dump_json()
-_PUBLISHED = (
-    """UPDATE content_pipeline.page_jobs SET state = 'published', sequence = 8, revision = 1,
-       finished_at = now() WHERE site = :site AND state = 'queued'""",
-    """UPDATE content_pipeline.pages SET last_revision = 1, published_revision = 1,
-       published_content_hash = 'c', published_title = 't', published_meta_description = 'm',
-       remote_id = page_id, remote_url = 'https://example.com', remote_fingerprint = 'f',
-       content_changed_at = now(), verified_at = now(), first_public_at = now()
-       WHERE site = :site""",
-    """INSERT INTO content_pipeline.attempts (attempt_id, page_job_id, kind, step, number, epoch,
-       state, worker, generation_version, input_hash, model, input_tokens, output_tokens,
-       started_at, finished_at)
-       SELECT page_job_id || kind, page_job_id, kind, 'article', 1, 1, 'succeeded', 'w',
-              generation_version, input_hash, 'gpt-5-mini', 900, 700, now(), now()
-       FROM content_pipeline.page_jobs, (VALUES ('generate'), ('publish')) k(kind)
-       WHERE site = :site""",
-    """INSERT INTO content_pipeline.draft_revisions (page_id, revision, page_job_id, attempt_id,
-       article, output_hash)
-       SELECT page_id, 1, page_job_id, page_job_id || 'generate', CAST(:article AS jsonb), 'h'
-       FROM content_pipeline.page_jobs WHERE site = :site""",
-    """INSERT INTO content_pipeline.spend (attempt_id, site, page_job_id, day, state, reserved_usd,
-       settled_usd)
-       SELECT page_job_id || 'generate', site, page_job_id, current_date - 1, 'settled', 0.02, 0.004
-       FROM content_pipeline.page_jobs WHERE site = :site""",
-)
-
-
-def _server_url(project: Project) -> URL:
+def server_url(project: Project) -> URL:
     url = make_url(database_url(environment(), project.data_home).ledger_url)
     return url.set(username="postgres")
-
-
-def _evaluate_schedule(instance: dg.DagsterInstance, site: Site) -> str:
-    """As Dagster's code server does; what the schedule said."""
-    definitions = site_definitions(site)
-    schedule = definitions.resolve_schedule_def(f"{site.settings.site}_schedule")
-    assert isinstance(schedule, dg.ScheduleDefinition)
-    with dg.build_schedule_context(instance, scheduled_execution_time=utc_now()) as context:
-        answer = schedule.evaluate_tick(context)
-    return answer.skip_message or f"{len(answer.run_requests or ())} runs"
-
-
-def _backfill(instance: dg.DagsterInstance, site: Site) -> int:
-    """Ask for every page once more, in ranges; how many runs that were."""
-    assets = SiteAssets(site=site)
-    job = site_definitions(site).resolve_implicit_global_asset_job_def()
-    keys = list(instance.get_dynamic_partitions(assets.partitions_name))
-    for start in range(0, len(keys), PAGES_PER_RUN):
-        batch = keys[start : start + PAGES_PER_RUN]
-        job.execute_in_process(
-            instance=instance,
-            asset_selection=[assets.key(stage) for stage in Stage],
-            run_config=_QUIET,
-            tags={RANGE_START: batch[0], RANGE_END: batch[-1]},
-        )
-    return -(-len(keys) // PAGES_PER_RUN)

@@ -35,6 +35,13 @@ HEALTH_FIGURES: tuple[tuple[str, str], ...] = (
 )
 """The figures of the health report, one row of them each time it is made."""
 
+PLANNED_PAGES: tuple[tuple[str, str], ...] = (
+    ("reason", "string"),
+    ("pages", "int"),
+    ("topics", "string"),
+)
+"""The columns of a plan's tables: why so many pages are due or left alone, and some of them."""
+
 _PUBLIC_FILES = {"sitemap": "/sitemap.xml", "index_page": "/", "redirects": "/_redirects"}
 """Kind of hook → what it keeps on the site; the others call somebody and keep nothing."""
 

@@ -19,7 +19,9 @@ from content_pipeline.components.broken_site import (
 )
 from content_pipeline.components.due_work import build_due_job, build_due_sensor
 from content_pipeline.components.lane_assets import build_lane
+from content_pipeline.components.nightly_plan import build_nightly_plan, build_plan_job
 from content_pipeline.components.partitions_sensor import build_partitions_sensor
+from content_pipeline.components.planned_runs import build_planned_runs_sensor
 from content_pipeline.components.reconciling import build_reconcile_job, build_reconcile_sensor
 from content_pipeline.components.repairing import build_repair_sensor
 from content_pipeline.components.report_assets import (
@@ -100,17 +102,26 @@ def site_definitions(site: Site) -> dg.Definitions:
             warnings.simplefilter("ignore", category)
         due_job = build_due_job(assets)
         reconcile_job, survey_job = build_reconcile_job(assets), build_survey_job(assets)
-        pages_job = build_pages_job(assets)
+        pages_job, plan_job = build_pages_job(assets), build_plan_job(assets)
         return dg.Definitions(
             assets=[
                 build_topics(assets),
                 build_lane(assets),
                 *build_announcements(assets),
+                build_nightly_plan(assets),
                 build_reports(assets),
             ],
-            jobs=[due_job, pages_job, reconcile_job, survey_job, build_republish_job(assets)],
+            jobs=[
+                due_job,
+                plan_job,
+                pages_job,
+                reconcile_job,
+                survey_job,
+                build_republish_job(assets),
+            ],
             sensors=[
                 build_due_sensor(assets, due_job),
+                build_planned_runs_sensor(assets, pages_job),
                 # Buckets are partitions from the start: there is nothing to register.
                 *([] if assets.buckets else [build_partitions_sensor(assets)]),
                 build_reconcile_sensor(assets, reconcile_job),
@@ -118,7 +129,7 @@ def site_definitions(site: Site) -> dg.Definitions:
                 build_site_changes_sensor(assets, survey_job),
             ],
             schedules=[
-                build_schedule(assets, pages_job),
+                build_schedule(assets, plan_job),
                 build_sweep_schedule(assets, survey_job),
                 build_reports_schedule(assets),
             ],

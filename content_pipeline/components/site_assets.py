@@ -20,6 +20,7 @@ TOPICS_VERSION = "table"
 a changed row shows in the page itself."""
 
 TOPICS_CODE_VERSION = "1"
+PLAN_VERSION = "1"
 REPORTS_VERSION = "1"
 """The code versions of what no prompt or model changes; raised when the code makes something else.
 """
@@ -107,6 +108,11 @@ class SiteAssets:
     def topics(self) -> dg.AssetKey:
         """The table of topics as the ledger took it in."""
         return dg.AssetKey([self.name, "topics"])
+
+    @property
+    def nightly_plan(self) -> dg.AssetKey:
+        """What is due, as the schedule or a person had it planned."""
+        return dg.AssetKey([self.name, "nightly_plan"])
 
     def announcement(self, hook: str) -> dg.AssetKey:
         """What a hook is told once pages are proved."""

@@ -1,6 +1,5 @@
 """Buckets of pages as partitions: when one is green, what it shows, and who brings it there."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -26,6 +25,7 @@ from content_pipeline_tests.components.conftest import (
     write_table,
 )
 from content_pipeline_tests.components.failures import reason_of
+from content_pipeline_tests.components.test_schedule import NIGHT, requests_of
 
 S = PageJobState
 COUNT = 3
@@ -439,37 +439,27 @@ def test_republishing_tells_of_the_buckets_it_touched(make_site: MakeSite) -> No
     assert check_of(site, result, Stage.ARTIFACT, NAMES[1]).passed
 
 
-NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
-
-
-def requested(site: TownSite, at: datetime) -> list[dg.RunRequest]:
-    schedule = site.definitions.resolve_schedule_def(f"{site.assets.name}_schedule")
-    assert isinstance(schedule, dg.ScheduleDefinition)
-    with dg.build_schedule_context(site.instance, scheduled_execution_time=at) as context:
-        return list(schedule.evaluate_tick(context).run_requests or ())
-
-
 def test_the_schedule_requests_the_buckets_that_hold_due_pages(make_site: MakeSite) -> None:
     site = bucket_site(make_site, 30, schedule={"pages_per_run": 50})
-    (request,) = requested(site, NIGHT)
+    (request,) = requests_of(site, NIGHT)
     assert request.tags["dagster/asset_partition_range_start"] == NAMES[0]
     assert request.tags["dagster/asset_partition_range_end"] == NAMES[-1]
     assert request.tags["plan/pages"] == "30"
     assert carry_out(site, request).success
     assert set(green(site).values()) == {MATERIALIZED}
-    assert requested(site, NIGHT.replace(day=2)) == []
+    assert requests_of(site, NIGHT.replace(day=2)) == []
 
 
 def test_scattered_buckets_are_named_and_no_other_is_touched(make_site: MakeSite) -> None:
     site = bucket_site(make_site, 30, buckets=30)
     divided = Buckets(count=30)
-    for request in requested(site, NIGHT):
+    for request in requests_of(site, NIGHT):
         carry_out(site, request)
     changed = {"t03": "its harbour", "t20": "its tower"}
     names = sorted({divided.name_of(key) for key in changed})
     assert site.site.table is not None
     write_table(site.site.table, rows_of(30, **changed))
-    (request,) = requested(site, NIGHT.replace(day=2))
+    (request,) = requests_of(site, NIGHT.replace(day=2))
     (op,) = request.run_config["ops"].values()
     assert op["config"] == {"buckets": names}
     result = carry_out(site, request)

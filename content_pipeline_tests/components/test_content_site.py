@@ -34,7 +34,15 @@ pytestmark = [
 ]
 
 
-JOBS = ("due_work", "scheduled_pages", "reconcile", "survey", "republish", "reports")
+JOBS = (
+    "due_work",
+    "scheduled_pages",
+    "nightly_plan",
+    "reconcile",
+    "survey",
+    "republish",
+    "reports",
+)
 
 
 @contextmanager
@@ -91,6 +99,7 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_schedules() -> None:
                 "artifact",
                 "sitemap",
                 "index_page",
+                "nightly_plan",
                 "cost_report",
                 "pipeline_health",
             )
@@ -110,6 +119,7 @@ def test_a_site_file_becomes_assets_checks_jobs_sensors_and_schedules() -> None:
         assert {sensor.name for sensor in found.sensors or ()} == {
             "towns_due_work_sensor",
             "towns_partitions_sensor",
+            "towns_planned_runs_sensor",
             "towns_reconcile_sensor",
             "towns_repair_sensor",
             "towns_site_changes_sensor",

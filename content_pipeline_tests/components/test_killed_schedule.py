@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import dagster as dg
 
@@ -15,8 +15,8 @@ from content_pipeline.components.project import DAGSTER_HOME
 from content_pipeline.config import HOME_VARIABLE, environment
 from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline_tests.components.conftest import MakeSite, TownSite, rows_of
+from content_pipeline_tests.components.test_schedule import NIGHT, requests_of
 
-NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 PAGES = 24
 LONGEST_S = 120
 
@@ -33,13 +33,6 @@ with dg.DagsterInstance.get() as instance:
         instance=instance, tags=order["tags"], run_config=order["run_config"])
 """
 """A run worker: it carries out one requested run."""
-
-
-def requests_of(site: TownSite, at: datetime) -> list[dg.RunRequest]:
-    schedule = site.definitions.resolve_schedule_def(f"{site.assets.name}_schedule")
-    assert isinstance(schedule, dg.ScheduleDefinition)
-    with dg.build_schedule_context(site.instance, scheduled_execution_time=at) as context:
-        return list(schedule.evaluate_tick(context).run_requests or ())
 
 
 def started(site: TownSite, request: dg.RunRequest) -> subprocess.Popen[str]:

@@ -5,7 +5,7 @@ Each question is asked for real; what it says to the database is listened to and
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,8 +13,17 @@ import dagster as dg
 import pytest
 from sqlalchemy import Connection, Engine, func, select, text, update
 
-from content_pipeline.components import due_work, partitions_sensor, reconciling, site_watch
+from content_pipeline.components import (
+    due_work,
+    partitions_sensor,
+    planned_runs,
+    reconciling,
+    repairing,
+    site_watch,
+)
 from content_pipeline.components.partitions_sensor import Cursor
+from content_pipeline.components.planned_runs import PlanCursor
+from content_pipeline.components.repairing import RepairCursor
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.core.publish_rate import PublishRate
 from content_pipeline.core.states import PageJobState
@@ -30,6 +39,7 @@ from content_pipeline.ledger import (
     publish_rate,
     write_offs,
 )
+from content_pipeline.ledger.changed_pages import Position
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection, Service
 from content_pipeline.ledger.schema import page_jobs
@@ -51,8 +61,22 @@ from content_pipeline_tests.ledger.plans import (
 
 SITE_FILE = Path(__file__).parents[2] / "content_pipeline/defs/countries/defs.yaml"
 
-SMALL = {"sites", "leases", "routes", "call_limits", "budgets", "allowed_moves"}
-"""Tables with a row per site, account, scope or page at work: these may be read whole."""
+SMALL = {
+    "sites",
+    "leases",
+    "routes",
+    "call_limits",
+    "budgets",
+    "allowed_moves",
+    "run_signs",
+    "pg_database",
+    "nightly_plans",
+}
+"""Tables with a row per site, account, scope, page or run at work, or night of the last month:
+these may be read whole."""
+
+LATELY = Position(at=datetime(2999, 1, 1, tzinfo=UTC))
+"""Whatever changed is told of already."""
 
 STALE_S = 60.0
 EVERYTHING = Selection(site=LARGE_SITE)
@@ -82,6 +106,12 @@ SENSORS: dict[str, Tick] = {
     "due work": due_work.run_once,
     "reconcile": reconciling.run_once,
     "site changes": site_watch.run_once,
+    "planned runs": lambda i, ledger, assets: planned_runs.run_once(
+        i, ledger, assets, PlanCursor()
+    ),
+    "repair": lambda i, ledger, assets: repairing.run_once(
+        i, ledger, assets, RepairCursor(position=LATELY), settled_s=0
+    ),
     "partitions": lambda i, ledger, assets: partitions_sensor.run_once(
         i, ledger, assets, Cursor(), budget_s=0
     ),

@@ -14,6 +14,7 @@ from content_pipeline.ledger.schema.calls import (
     run_signs,
 )
 from content_pipeline.ledger.schema.money import budgets, spend
+from content_pipeline.ledger.schema.nightly import nightly_batches, nightly_plans
 from content_pipeline.ledger.schema.pages import (
     allowed_moves,
     draft_revisions,
@@ -71,6 +72,8 @@ __all__ = [
     "lease_tokens",
     "leases",
     "metadata",
+    "nightly_batches",
+    "nightly_plans",
     "page_jobs",
     "pages",
     "rejected_drafts",
