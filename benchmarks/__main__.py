@@ -17,6 +17,7 @@ from benchmarks.hidden_limit import HIDDEN_LIMIT, bench_hidden_limit
 from benchmarks.lane import bench_lane
 from benchmarks.ledger import bench_ledger
 from benchmarks.nightly import bench_nightly
+from benchmarks.page_cost import bench_page_cost
 from benchmarks.publishing import bench_publishing
 from benchmarks.rerun import bench_rerun
 from benchmarks.sensors import bench_sensors
@@ -32,6 +33,7 @@ NAMES = (
     "ledger",
     "limit",
     "nightly",
+    "page",
     "publishing",
     "rerun",
     "sensors",
@@ -45,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
     parser.add_argument("--pages", type=int, default=240, help="topics of the example (240)")
-    parser.add_argument("--rounds", type=int, default=3, help="of lane and ledger (3)")
+    parser.add_argument("--rounds", type=int, default=3, help="of lane, ledger and page (3)")
     parser.add_argument(
         "--limit", type=int, default=HIDDEN_LIMIT, help=f"calls the provider takes ({HIDDEN_LIMIT})"
     )
@@ -82,6 +84,7 @@ def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
         "lane": lambda: bench_lane(console, pages=asked.pages, rounds=asked.rounds),
         "limit": lambda: bench_hidden_limit(console, hidden_limit=asked.limit),
         "nightly": lambda: bench_nightly(console, pages=asked.night),
+        "page": lambda: bench_page_cost(console, pages=asked.pages, rounds=asked.rounds),
         "publishing": lambda: bench_publishing(console, pages=asked.drafts),
         "rerun": lambda: bench_rerun(console, pages=asked.pages),
         "sensors": lambda: bench_sensors(console, most=asked.ledger_pages),

@@ -24,8 +24,10 @@ from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.components.site_assets import PAGES_PER_RUN, SiteAssets
 from content_pipeline.config import Project
 from content_pipeline.core.states import PageJobState
+from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.operations.lane import advance
+from content_pipeline.operations.runtime import SiteRuntime
 from content_pipeline.operations.submit import submit
 from content_pipeline.sandbox.supervisor import ensure_provider_running
 from content_pipeline.site_files import site_of
@@ -77,7 +79,7 @@ def bench_backfill(console: Console, *, pages: int) -> None:
     """Measure and print."""
     before = load()
     with temporary_project(pages=1) as project:
-        _write_site(project, pages)
+        write_site(project, pages)
         lane_cpu_s = time.process_time()
         lane_s = _lane(project, pages)
         lane_cpu_s = time.process_time() - lane_cpu_s
@@ -88,7 +90,7 @@ def bench_backfill(console: Console, *, pages: int) -> None:
     console.print(_events_table(done, pages))
 
 
-def _write_site(project: Project, pages: int) -> None:
+def write_site(project: Project, pages: int) -> None:
     """As many topics as asked for, and equal latencies: the bound is then plain."""
     (file,) = project.site_files()
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -118,17 +120,10 @@ def _multiply(table: Path, pages: int) -> None:
 
 def _lane(project: Project, pages: int) -> float:
     """The same pages for another site by the lane alone, with all calls in one process."""
-    example = site_of_example(project)
-    generation = example.settings.generation.model_copy(update={"in_flight": IN_FLIGHT})
-    cms = example.settings.cms.model_copy(update={"folder": "public/lane"})
-    renamed = {"site": "lane", "generation": generation, "cms": cms}
-    site = site_of(example.settings.model_copy(update=renamed), example.file)
     ledger = open_ledger(project)
     try:
-        runtime = open_site(site, project, ledger, purpose="bench")
         began = time.monotonic()
-        intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
-        selection = Selection(site="lane", topics=intake.topic_keys)
+        runtime, selection = submitted(project, ledger, "lane")
         states = [settled.state for settled in advance(runtime, selection)]
         wall_s = time.monotonic() - began
     finally:
@@ -136,6 +131,18 @@ def _lane(project: Project, pages: int) -> float:
     if states.count(PageJobState.PUBLISHED) != pages:
         raise SystemExit("the lane did not publish every page: nothing to compare")
     return wall_s
+
+
+def submitted(project: Project, ledger: Ledger, name: str) -> tuple[SiteRuntime, Selection]:
+    """The same pages wanted for another site, with all calls in one process."""
+    example = site_of_example(project)
+    generation = example.settings.generation.model_copy(update={"in_flight": IN_FLIGHT})
+    cms = example.settings.cms.model_copy(update={"folder": f"public/{name}"})
+    renamed = {"site": name, "generation": generation, "cms": cms}
+    site = site_of(example.settings.model_copy(update=renamed), example.file)
+    runtime = open_site(site, project, ledger, purpose="bench")
+    intake = submit(runtime, topic_rows(site), requested_by=runtime.worker)
+    return runtime, Selection(site=name, topics=intake.topic_keys)
 
 
 def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int) -> Backfill:

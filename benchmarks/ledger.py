@@ -4,7 +4,7 @@ What belongs here: the full lane over a model and a CMS in memory. CPU is measur
 statements and transactions are counted in another.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.table import Table
 from benchmarks.instant import FlatPrices, InstantCMS, InstantModel, article_of
 from benchmarks.machine import CpuSeconds, about, cpu_seconds, load, spread
 from benchmarks.place import site_of_example, temporary_project
-from benchmarks.statements import Transactions, counted
+from benchmarks.statements import counted, statement_table
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
 from content_pipeline.config import Project
 from content_pipeline.core.states import PageJobState
@@ -48,7 +48,8 @@ def bench_ledger(console: Console, *, pages: int, rounds: int) -> None:
         finally:
             ledger.dispose()
     console.print(_cost_table(costs, pages, caption=about(before)))
-    console.print(_statement_table(transactions, pages))
+    title = "ledger: what is said to the database for one page"
+    console.print(statement_table(title, transactions, pages))
 
 
 def _instant_site(project: Project, ledger: Ledger, name: str) -> SiteRuntime:
@@ -92,26 +93,4 @@ def _cost_table(costs: Sequence[CpuSeconds], pages: int, caption: str) -> Table:
     table.add_row("database", spread(databases, ".1f"))
     both = [mine + its for mine, its in zip(clients, databases, strict=True)]
     table.add_row(f"both (goal: {GOAL_MS})", spread(both, ".1f"))
-    return table
-
-
-def _statement_table(transactions: Mapping[str, Transactions], pages: int) -> Table:
-    table = Table(title="ledger: what is said to the database for one page", title_justify="left")
-    for name in ("transaction", "a page", "statements a page", "median ms, in the crowd"):
-        table.add_column(name, justify="left" if name == "transaction" else "right")
-    for name, each in sorted(transactions.items(), key=lambda item: -sum(item[1].statements)):
-        table.add_row(
-            name,
-            f"{len(each.statements) / pages:.2f}",
-            f"{sum(each.statements) / pages:.2f}",
-            f"{each.median_ms:.1f}",
-        )
-    table.add_section()
-    counts = [each.statements for each in transactions.values()]
-    table.add_row(
-        "all",
-        f"{sum(map(len, counts)) / pages:.2f}",
-        f"{sum(map(sum, counts)) / pages:.2f}",
-        "",
-    )
     return table

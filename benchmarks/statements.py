@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+from rich.table import Table
 from sqlalchemy import Connection, Engine, event
 
 from content_pipeline import operations
@@ -26,6 +27,13 @@ class Transactions:
 
     statements: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    begun: int = 0
+    """Those with a BEGIN and a COMMIT of their own."""
+
+    @property
+    def round_trips(self) -> int:
+        """Of all of them: the statements, and what frames them."""
+        return sum(self.statements) + 2 * self.begun
 
     @property
     def median_ms(self) -> float:
@@ -37,6 +45,7 @@ class Transactions:
 class _UnderWay:
     name: str
     began_at: float
+    is_begun: bool
     statements: int = 0
 
 
@@ -48,7 +57,10 @@ def counted(engine: Engine) -> Iterator[Mapping[str, Transactions]]:
 
     def began(connection: Connection) -> None:
         raw = connection.connection.dbapi_connection
-        under_way[raw] = _UnderWay(name=_operation(), began_at=time.perf_counter())
+        commits_itself = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
+        under_way[raw] = _UnderWay(
+            name=_operation(), began_at=time.perf_counter(), is_begun=not commits_itself
+        )
 
     def said(connection: Connection, *_statement: object) -> None:
         under_way[connection.connection.dbapi_connection].statements += 1
@@ -58,6 +70,7 @@ def counted(engine: Engine) -> Iterator[Mapping[str, Transactions]]:
         if (one := under_way.pop(raw, None)) is not None:
             done[one.name].statements.append(one.statements)
             done[one.name].seconds.append(time.perf_counter() - one.began_at)
+            done[one.name].begun += one.is_begun
 
     listeners = (("begin", began), ("before_cursor_execute", said), ("checkin", returned))
     for name, listener in listeners:
@@ -78,3 +91,29 @@ def _operation() -> str:
             return f"{module}.{frame.f_code.co_name}"
         frame = frame.f_back
     return "elsewhere"
+
+
+def statement_table(title: str, transactions: Mapping[str, Transactions], pages: int) -> Table:
+    """What is said for one page, by transaction, the most talkative first."""
+    table = Table(title=title, title_justify="left")
+    columns = ("transaction", "a page", "statements", "round trips", "median ms, in the crowd")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "transaction" else "right")
+    for name, each in sorted(transactions.items(), key=lambda item: -item[1].round_trips):
+        table.add_row(
+            name,
+            f"{len(each.statements) / pages:.2f}",
+            f"{sum(each.statements) / pages:.2f}",
+            f"{each.round_trips / pages:.2f}",
+            f"{each.median_ms:.1f}",
+        )
+    table.add_section()
+    every = transactions.values()
+    table.add_row(
+        "all",
+        f"{sum(len(each.statements) for each in every) / pages:.2f}",
+        f"{sum(sum(each.statements) for each in every) / pages:.2f}",
+        f"{sum(each.round_trips for each in every) / pages:.2f}",
+        "",
+    )
+    return table

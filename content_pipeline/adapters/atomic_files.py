@@ -14,6 +14,7 @@ import errno
 import fcntl
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -57,6 +58,8 @@ class SiteFolder:
 
     root: Path
     lock_timeout_s: float = LOCK_TIMEOUT_S
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    """Of this process's threads: one of them asks for the file's lock again and again, not 64."""
 
     def read(self, name: str) -> bytes | None:
         """The bytes of the file now; None when there is none. Raises CallFailed (storage)."""
@@ -111,7 +114,11 @@ class SiteFolder:
                 )
                 lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=private)
                 stack.callback(os.close, lock)
-                _take(lock, self.lock_timeout_s, self.root)
+                deadline = time.monotonic() + self.lock_timeout_s
+                if not self._turn.acquire(timeout=self.lock_timeout_s):
+                    raise _locked(self.root, self.lock_timeout_s)
+                stack.callback(self._turn.release)
+                _take(lock, deadline, self.root, self.lock_timeout_s)
             # Unlocked by hand: a child process forked meanwhile holds the descriptor open.
             stack.callback(fcntl.flock, lock, fcntl.LOCK_UN)
             yield FolderWriter(root=self.root, private=private)
@@ -231,23 +238,27 @@ def _read_regular_file(folder: int, name: str) -> bytes:
         return file.read()
 
 
-def _take(lock: int, timeout_s: float, root: Path) -> None:
-    deadline = time.monotonic() + timeout_s
+def _take(lock: int, deadline: float, root: Path, timeout_s: float) -> None:
+    """``deadline``: an instant of ``time.monotonic``."""
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise CallFailed(
-                    Failure(
-                        failure_class=FailureClass.TRANSIENT,
-                        message=f"another process has held the lock of {root} for {timeout_s:g} s; "
-                        "nothing was written; look for a stopped process that uses the folder",
-                    )
-                ) from None
+                raise _locked(root, timeout_s) from None
             time.sleep(LOCK_POLL_S)
         else:
             return
+
+
+def _locked(root: Path, timeout_s: float) -> CallFailed:
+    return CallFailed(
+        Failure(
+            failure_class=FailureClass.TRANSIENT,
+            message=f"another process has held the lock of {root} for {timeout_s:g} s; "
+            "nothing was written; look for a stopped process that uses the folder",
+        )
+    )
 
 
 @contextmanager

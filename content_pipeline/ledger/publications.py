@@ -4,7 +4,19 @@ What belongs here: writing down a proved publish, in one transaction with everyt
 from it, and reading the proved pages. Nothing is announced that does not stand here.
 """
 
-from sqlalchemy import Connection, Text, and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Text,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from content_pipeline.core.cms import Document, RemotePage
 from content_pipeline.core.ports import ListedPage, SiteListing
@@ -105,10 +117,12 @@ def supersede_older(connection: Connection, job: PageJob, worker: str) -> list[s
     return [row.page_job_id for row in moved]
 
 
+# The state stands in the text: behind a parameter it was planned anew for each page, because only a
+# constant lets the planner use the index of what is published.
 _SUPERSEDE = (
     update(page_jobs)
     .where(page_jobs.c.page_id == bindparam("of_page"))
-    .where(page_jobs.c.state == PageJobState.PUBLISHED)
+    .where(page_jobs.c.state == literal_column(f"'{PageJobState.PUBLISHED}'", Text))
     .where(page_jobs.c.page_job_id != bindparam("newer_job"))
     .values(
         state=PageJobState.SUPERSEDED,

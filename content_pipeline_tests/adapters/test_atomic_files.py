@@ -433,9 +433,14 @@ def test_readers_see_whole_files_while_writers_work(tmp_path: Path) -> None:
     assert seen
 
 
-def test_a_lock_that_another_keeps_is_a_passing_failure(tmp_path: Path) -> None:
-    with SiteFolder(root=tmp_path).writing(), pytest.raises(CallFailed) as error:  # noqa: SIM117
-        with SiteFolder(root=tmp_path, lock_timeout_s=0.02).writing():
+@pytest.mark.parametrize("is_of_this_process", [False, True])
+def test_a_lock_that_another_keeps_is_a_passing_failure(
+    is_of_this_process: bool, tmp_path: Path
+) -> None:
+    here = SiteFolder(root=tmp_path, lock_timeout_s=0.02)
+    there = here if is_of_this_process else SiteFolder(root=tmp_path)
+    with there.writing(), pytest.raises(CallFailed) as error:  # noqa: SIM117
+        with here.writing():
             pass
     assert failure_of(error).failure_class is FailureClass.TRANSIENT
     assert "nothing was written" in failure_of(error).message

@@ -237,7 +237,7 @@ def test_of_pages_validated_at_the_same_instant_one_is_accepted(make_bench: Make
     threads = [
         threading.Thread(
             target=walk,
-            args=(runtime, claim.page_job_id, claim.lease),
+            args=(runtime, bench.claimed(claim), claim.lease),
             kwargs={"through": through},
         )
         for claim in claims

@@ -17,6 +17,9 @@ INDEX_MARK = "index"
 HEAD_BYTES = 64 * 1024
 """Our mark stands in the first kilobyte; a stranger's file may be of any size."""
 
+FED_CHARACTERS = 1024
+"""At a time: our own head is over after two of these."""
+
 _MARK = re.compile(r"page=([A-Za-z0-9_.-]{1,64}) rev=([1-9][0-9]{0,9}) hash=([A-Za-z0-9]{1,64})")
 
 
@@ -36,8 +39,12 @@ def parse_marker(text: str | None) -> Marker | None:
 def mark_of(page: bytes) -> str | None:
     """The content of the page's one mark; None when its head holds none, or more than one."""
     reader = _HeadReader()
+    text = page[:HEAD_BYTES].decode(errors="replace")
     try:
-        reader.feed(page[:HEAD_BYTES].decode(errors="replace"))
+        for start in range(0, len(text), FED_CHARACTERS):
+            reader.feed(text[start : start + FED_CHARACTERS])
+            if not reader.in_head:  # the rest is most of the page, and cannot hold a mark
+                break
     except AssertionError:  # how html.parser of Python 3.11 refuses the likes of `<![x[`
         return None
     return reader.marks[0] if len(reader.marks) == 1 else None
@@ -49,22 +56,22 @@ class _HeadReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.marks: list[str | None] = []
-        self._in_head = True
+        self.in_head = True
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "body":
-            self._in_head = False
+            self.in_head = False
         elif tag == "title":
             # Python 3.11 reads a title as markup; browsers, and later versions, read it as text.
             self._in_title = True
-        elif tag == "meta" and self._in_head and not self._in_title:
+        elif tag == "meta" and self.in_head and not self._in_title:
             found = dict(attrs)
             if found.get("name") == META_NAME:
                 self.marks.append(found.get("content"))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "head":
-            self._in_head = False
+            self.in_head = False
         elif tag == "title":
             self._in_title = False
