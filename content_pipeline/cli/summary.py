@@ -187,7 +187,9 @@ def _waiting_note(summary: RunSummary) -> str:
     turns = sum(
         page.failure_class is None and bool(page.failure_message) for page in summary.waiting
     )
-    classes |= Counter({"for their turn": turns}) if turns else Counter()
+    rate = summary.site.schedule.rate
+    of_rate = f"for their turn ({rate})" if rate else "for their turn"
+    classes |= Counter({of_rate: turns}) if turns else Counter()
     reasons = ", ".join(f"{name} {count}" for name, count in sorted(classes.items()))
     return f"next try {first:%Y-%m-%d %H:%M:%S} UTC {reasons}".rstrip()
 

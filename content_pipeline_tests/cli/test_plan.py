@@ -78,7 +78,8 @@ def test_new_pages_that_wait_for_their_turn_are_seen_and_not_lost(make_site: Mak
     site = make_site(towns(5), schedule={"new_pages_per_day": 2})
     assert planned(site)["due"] == 5
     assert len(planned(site)["pages"]) == 2
-    site.run()
+    done = site.run()
+    assert "for their turn (2 new pages a day) 3" in " ".join(done.row("waiting"))
     assert len(site.writes()) == 2
     status = site.workshop.cli("status", "--site", site.name)
     assert status.row("wait for their turn") == (

@@ -34,6 +34,7 @@ from content_pipeline.ledger import (
     effects,
     failure_history,
     health,
+    jobs,
     leases,
     noted_topics,
     publish_rate,
@@ -274,6 +275,26 @@ def test_a_page_finds_the_end_of_a_long_line_without_counting_it(large_server: E
         plan = plan_of(connection, said)
     (end,) = (node for node in nodes(plan) if node.get("Index Name") == "page_jobs_by_state_idx")
     assert end["Scan Direction"] == "Backward", shown(plan)
+
+
+def test_a_new_page_is_sent_to_the_line_of_drafts_by_indexes(large_ledger: Ledger) -> None:
+    number = 999  # of 1,000 pages this one is queued
+    page = {"page_id": f"{LARGE_SITE}-p{number}", "page_job_id": f"{LARGE_SITE}-j{number}"}
+    rate = PublishRate(per_day=1, paced=False)
+    with large_ledger.rehearsal() as connection:
+        for statement in (
+            "UPDATE content_pipeline.pages SET first_public_at = NULL WHERE page_id = :page_id",
+            "DELETE FROM content_pipeline.spend WHERE page_job_id = :page_job_id",
+            # A page of today takes the place.
+            "UPDATE content_pipeline.pages SET first_public_at = now() WHERE page_id IN"
+            " (SELECT page_id FROM content_pipeline.pages WHERE first_public_at IS NOT NULL"
+            "  LIMIT 1)",
+        ):
+            connection.execute(text(statement), page)
+        job = jobs.load(connection, page["page_job_id"])
+        said = said_by(connection, lambda c: draft_line.hold_back(c, job, rate))
+        assert len(said) == 4, "asked, locked, counted and sent to the line"
+        refuse_whole_tables(connection, said)
 
 
 def test_what_was_published_is_found_by_day(large_ledger: Ledger) -> None:

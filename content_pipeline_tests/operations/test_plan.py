@@ -1,6 +1,7 @@
 """The plan against the real intake, ledger and provider: what is due, and what it costs."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,7 @@ from content_pipeline.core.planning import Due, Plan, Skipped, Verdict
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import spend
 from content_pipeline.ledger.database import Ledger
+from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import (
     attempts,
     draft_revisions,
@@ -24,6 +26,7 @@ from content_pipeline.ledger.schema import (
 )
 from content_pipeline.ledger.schema import spend as spend_rows
 from content_pipeline.operations import repair, rollback
+from content_pipeline.operations.lane import advance
 from content_pipeline.operations.plan import make_plan
 from content_pipeline_tests.conftest import MakeBench
 from content_pipeline_tests.operations.bench import Bench
@@ -256,6 +259,18 @@ def test_a_draft_that_waits_for_its_turn_is_told_from_one_that_is_not_paid_for(
     assert plan.expected_usd == 0
     bench.run()
     assert (len(bench.writes()), bench.billed()) == (4, 5)
+
+
+def test_pages_that_wait_for_money_are_planned_as_soon_as_a_cap_has_room(
+    make_bench: MakeBench,
+) -> None:
+    bench = make_bench(2)
+    bench.submit()
+    nothing = replace(bench.worker(), day_usd=Decimal(0))
+    list(advance(nothing, Selection(site=bench.name)))
+    assert set(bench.states().values()) == {"failed_retryable"}
+    assert skipped_of(make_plan(nothing, bench.rows)) == dict.fromkeys(("t0", "t1"), Skipped.BUDGET)
+    assert due_of(plan_of(bench)) == dict.fromkeys(("t0", "t1"), Due.WAITED)
 
 
 @pytest.mark.parametrize(
