@@ -26,7 +26,8 @@ SPECIFICATION = Draft202012Validator(
 
 TEXT = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
 
-REFERENCE = re.compile(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}")
+REFERENCE = re.compile(r"\$\{(\w+)(:[-?])?")
+"""A variable, and what stands in for it when it is unset: `:-` a default, `:?` an error."""
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> Any:
@@ -59,10 +60,10 @@ def test_a_mistake_is_against_the_specification(change: Callable[[dict[str, Any]
 
 def test_nothing_must_be_set_but_the_password_of_the_database() -> None:
     """Compose fills in the whole file, services that are not started as well."""
-    required = {name for name, kind, _ in REFERENCE.findall(TEXT) if kind == ":?"}
-    empty = {name for name, kind, _ in REFERENCE.findall(TEXT) if not kind}
+    required = {name for name, kind in REFERENCE.findall(TEXT) if kind == ":?"}
+    bare = {name for name, kind in REFERENCE.findall(TEXT) if not kind}
     assert required == {"POSTGRES_PASSWORD"}
-    assert not empty, "unset, they would be nothing, with a warning that nobody reads"
+    assert bare <= required, "unset, they would be nothing, with a warning that nobody reads"
 
 
 def test_the_instance_can_be_any_file_that_is_there() -> None:
@@ -72,22 +73,28 @@ def test_the_instance_can_be_any_file_that_is_there() -> None:
         for volume in SERVICES[name]["volumes"]
         if volume.endswith("/app/dagster.yaml:ro")
     }
-    (_, _, default) = REFERENCE.findall(mount)[0]
-    assert (ROOT / default).is_file()
-    for named in re.findall(r"INSTANCE=(\S+)", TEXT):
-        assert (ROOT / named).is_file()
+    (default,) = re.findall(r"\$\{INSTANCE:-(.+)\}", mount)
+    for name in {default, *re.findall(r"INSTANCE=(\S+)", TEXT)}:
+        assert (ROOT / name).is_file()
+
+
+def test_the_file_with_the_keys_is_optional_and_in_neither_git_nor_the_image() -> None:
+    for name in OURS:
+        assert SERVICES[name]["env_file"] == [{"path": ".env", "required": False}]
+    assert "/deploy/.env" in (ROOT / ".gitignore").read_text().split()
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert ignored.index("deploy/.env") > ignored.index("!deploy"), "the last line that fits rules"
 
 
 @pytest.mark.parametrize("variable", [VARIABLE, BROKER_VARIABLE])
 def test_a_url_names_a_service_and_the_password_that_it_has(variable: str) -> None:
+    """And another machine can name another: it has no such service."""
     url = SERVICES["code"]["environment"][variable]
-    found = re.fullmatch(r"\w+://\w*:\$\{(\w+):.*\}@(\w+):\d+/\w+", url)
+    found = re.fullmatch(rf"\$\{{{variable}:-\w+://\w*:\$\{{(\w+).*\}}@(\w+):\d+/\w+\}}", url)
     assert found, url
     password, service = found.groups()
-    own = [
-        *SERVICES[service].get("environment", {}).values(),
-        *SERVICES[service].get("command", []),
-    ]
+    own = [*SERVICES[service].get("environment", {}).values()]
+    own += SERVICES[service].get("command", [])
     assert any(str(value).startswith(f"${{{password}:") for value in own)
 
 

@@ -4,16 +4,25 @@ Nothing here starts a container or a cluster.
 """
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from packaging.requirements import Requirement
 
-from content_pipeline.config import BROKER_VARIABLE, DAY_BUDGET_VARIABLE, HOME_VARIABLE
+from content_pipeline.config import (
+    BROKER_VARIABLE,
+    DAY_BUDGET_VARIABLE,
+    HOME_VARIABLE,
+    environment,
+)
 from content_pipeline.postgres.urls import VARIABLE
 from content_pipeline.site_files import load_site
 from content_pipeline_tests.deploy.test_instances import DEPLOY, HELM, ROOT, read
@@ -25,6 +34,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXAMPLE = load_site(ROOT / "content_pipeline" / "defs" / "countries" / "defs.yaml").settings
 
 OURS = sorted(name for name, service in SERVICES.items() if service["image"] == "content-pipeline")
+
+LOAD = """
+import content_pipeline.definitions as module
+print(module.__file__, len(list(module.defs().resolve_all_asset_specs())))
+"""
 
 IN_KUBERNETES = ["dagster", "api", "grpc"]
 """What the chart puts before ``dagsterApiGrpcArgs``."""
@@ -148,3 +162,35 @@ def test_all_that_is_copied_into_the_image_exists_and_is_not_ignored() -> None:
     for name in " ".join(copies).split():
         assert (ROOT / name).exists(), name
         assert name.split("/")[0] in allowed, name
+
+
+def test_what_is_copied_into_the_image_is_a_project_that_can_load_its_sites(tmp_path: Path) -> None:
+    """As an installed package it is none: no site was found below the interpreter's packages."""
+    for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE.split("\nFROM ")[-1], re.MULTILINE):
+        *names, target = line.split()
+        for name in names:
+            source, goal = ROOT / name, tmp_path / target
+            if source.is_dir():
+                shutil.copytree(source, goal, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                goal.mkdir(exist_ok=True)
+                shutil.copy(source, goal)
+    told = subprocess.run(
+        [sys.executable, "-c", LOAD],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": str(tmp_path)}
+        | {name: str(tmp_path) for name in (HOME_VARIABLE, "DAGSTER_HOME")},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stderr[-2000:]
+    place, assets = told.stdout.split()
+    assert Path(place).is_relative_to(tmp_path)
+    assert int(assets) > 0
+
+
+def test_the_package_in_the_image_is_the_project_and_no_copy_of_it() -> None:
+    """Both stages have one folder, for an editable package is found by its path."""
+    assert set(re.findall(r"^WORKDIR (\S+)$", DOCKERFILE, flags=re.MULTILINE)) == {"/app"}
+    assert "--editable" in DOCKERFILE

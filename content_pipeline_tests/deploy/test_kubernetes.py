@@ -4,7 +4,6 @@ The launcher is the real one, and so is the job that it would hand to a cluster.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -41,22 +40,23 @@ STORAGES = ("run_storage", "event_log_storage", "schedule_storage")
 """They connect at once, so the tests leave them out; where they lead is a test of its own."""
 
 
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
     """Dagster's own reading of the chart's ``dagster.yaml``, but for storage and cluster."""
+    home = tmp_path_factory.mktemp("home")
     sections = {key: value for key, value in instance_of(HELM).items() if key not in STORAGES}
-    cluster = tmp_path / "cluster.yaml"
+    cluster = home / "cluster.yaml"
     cluster.write_text(yaml.safe_dump(NOBODYS_CLUSTER))
     sections["run_launcher"]["config"] |= {
         "load_incluster_config": False,
         "kubeconfig_file": str(cluster),
     }
-    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(sections))
-    with dg.DagsterInstance.from_config(str(tmp_path)) as read:
+    (home / "dagster.yaml").write_text(yaml.safe_dump(sections))
+    with dg.DagsterInstance.from_config(str(home)) as read:
         yield read
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def job(instance: dg.DagsterInstance) -> dict[str, Any]:
     """What Kubernetes is sent for a run, as JSON."""
     launcher = instance.run_launcher
