@@ -33,6 +33,8 @@ from dagster_postgres.storage import DagsterPostgresStorage
 from dagster_postgres.utils import create_pg_engine
 from sqlalchemy import Engine, QueuePool
 
+from content_pipeline.postgres.idle_checks import check_when_idle
+
 __all__ = [
     "MAX_RUNTIME_SECONDS_TAG",
     "PRIORITY_TAG",
@@ -79,8 +81,8 @@ def pool_connections(storage: DagsterPostgresStorage, url: str) -> list[Engine]:
             pool_size=POOL_SIZE,
             max_overflow=POOL_OVERFLOW,
             pool_recycle=POOL_RECYCLE_S,
-            pool_pre_ping=True,
         )
+        check_when_idle(part._engine)
         engines.append(part._engine)
     return engines
 
