@@ -39,6 +39,8 @@ from dagster_postgres.storage import DagsterPostgresStorage
 from dagster_postgres.utils import DagsterPostgresException, create_pg_engine
 from sqlalchemy import Engine, QueuePool
 
+from content_pipeline.postgres.idle_checks import check_when_idle
+
 __all__ = [
     "EVENT_BATCH_VARIABLE",
     "MAX_RUNTIME_SECONDS_TAG",
@@ -101,8 +103,8 @@ def pool_connections(storage: DagsterPostgresStorage, url: str) -> list[Engine]:
             pool_size=POOL_SIZE,
             max_overflow=POOL_OVERFLOW,
             pool_recycle=POOL_RECYCLE_S,
-            pool_pre_ping=True,
         )
+        check_when_idle(part._engine)
         engines.append(part._engine)
     return engines
 

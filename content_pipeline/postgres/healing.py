@@ -2,7 +2,7 @@
 
 Nobody watches the embedded server: a killed one stayed dead for as long as anybody looked (185 s)
 until some process asked for it. With this hook every connect asks. Not here: engines themselves,
-and connections already lost (``pool_pre_ping`` replaces those).
+and connections already lost (``pool_pre_ping`` or ``idle_checks`` replaces those).
 """
 
 from typing import Any

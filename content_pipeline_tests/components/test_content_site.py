@@ -156,6 +156,7 @@ def test_the_assets_follow_each_other_and_say_whose_they_are() -> None:
             "artifact": ["page"],
             "sitemap": ["artifact"],
             "index_page": ["artifact"],
+            "nightly_plan": [],
             "cost_report": [],
             "pipeline_health": [],
         }
@@ -169,7 +170,7 @@ def test_every_asset_says_what_it_is_made_of_by_which_code_and_by_what_it_is_fou
     with declared(settings_of("towns", announce=hooks)) as found:
         graph = found.resolve_asset_graph()
         keys = found.resolve_all_asset_keys()
-        assert len(keys) == 9
+        assert len(keys) == 10
         for key in keys:
             asset = graph.get(key)
             assert asset.kinds, key
@@ -235,7 +236,7 @@ def test_each_step_is_retried_by_dagster_only_a_little() -> None:
             for each in found.assets or ()
             if isinstance(each, dg.AssetsDefinition)
         ]
-        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 5
+        assert policies == [dg.RetryPolicy(max_retries=2, delay=5)] * 6
 
 
 @pytest.mark.parametrize(

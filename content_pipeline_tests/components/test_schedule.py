@@ -343,6 +343,20 @@ def test_the_plan_shows_pages_skips_tokens_dollars_duration_and_the_budget(
     assert tables == [[("new", 3, "t01, t02, t03")], [("publish rate reached", 1, "t04")]]
 
 
+def test_a_night_costs_within_a_tenth_of_what_its_plan_expected(make_site: MakeSite) -> None:
+    count = 40
+    site = make_site(rows_of(count))
+    for request in requests_of(site):
+        carry_out(site, request)
+    change(site, count, **{row["code"]: "its old bridge" for row in rows_of(count)})
+    requests = requests_of(site, NIGHT + timedelta(days=1))
+    expected = shown(site)["expected_usd"]
+    assert shown(site)["pages"] == count
+    results = [carry_out(site, request) for request in requests]
+    cost = sum(float(site.tags_of(result)["cost_usd"]) for result in results)
+    assert abs(expected - cost) / cost <= 0.1
+
+
 def test_a_plan_made_by_hand_shows_the_same_and_writes_nothing(make_site: MakeSite) -> None:
     site = make_site(rows_of(3))
     result = site.run_job(f"{site.assets.name}_nightly_plan")
