@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -172,6 +172,7 @@ cells = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
 tables = st.lists(st.tuples(cells.map("k{}".format), cells), min_size=1, max_size=8)
 
 
+@settings(deadline=None)
 @given(table=tables)
 def test_whatever_is_written_as_csv_is_read_as_it_was(
     folder: Path, table: list[tuple[str, str]]
@@ -181,6 +182,7 @@ def test_whatever_is_written_as_csv_is_read_as_it_was(
     assert csv_pairs(folder, file.getvalue().encode()) == table
 
 
+@settings(deadline=None)
 @given(
     content=st.binary(max_size=200) | st.text(alphabet='"a,\n\r\x00é;', max_size=60).map(str.encode)
 )
@@ -209,7 +211,7 @@ def test_a_file_that_is_no_table_says_what_is_wrong(
     elif name != "nowhere.csv":
         path.write_text("code,name\n")
     with pytest.raises(TopicTableError) as caught:
-        read_file(path)
+        list(read_file(path))
     assert message.format(path=path) in str(caught.value)
 
 
@@ -288,7 +290,7 @@ def test_a_parquet_file_that_is_damaged_is_refused(folder: Path) -> None:
     for damaged in (b"", b"PAR1", b"code,name\n", whole[:-5], whole[20:], b"x" * len(whole)):
         path.write_bytes(damaged)
         with pytest.raises(TopicTableError, match=r"damaged\.parquet cannot be read: "):
-            read_file(path)
+            list(read_file(path))
 
 
 # --- SQL ----------------------------------------------------------------------------------------
@@ -314,7 +316,7 @@ def query_rows(query: str, url: str, *columns: str) -> list[dict[str, str]]:
 
 def query_refusal(query: str, url: str) -> str:
     with pytest.raises(TopicTableError) as caught:
-        read_query(query, url)
+        list(read_query(query, url))
     assert caught.value.__cause__ is None
     return str(caught.value)
 

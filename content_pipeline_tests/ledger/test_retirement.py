@@ -11,6 +11,7 @@ from content_pipeline.core.topics import RejectedRow
 from content_pipeline.ledger import intake, jobs, retirement
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.schema import TopicStatus, page_jobs, topics, transitions
+from content_pipeline.ledger.wishes import Request
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -131,11 +132,11 @@ def test_a_row_that_cannot_be_used_is_not_gone(ledger: Ledger, site_name: str) -
 def test_asking_for_some_topics_retires_none(ledger: Ledger, site_name: str) -> None:
     site = site_with(site_name, **TAKES_OFF["unpublish"])
     published(ledger, site, 2)
-    request = intake.Request(
+    request = Request(
         site=site, generation_version="v1", model_route="scripted", requested_by="test"
     )
     with ledger.begin() as connection:
-        taken = intake.take_in(connection, request, [], [], only=["t0"])
+        taken = intake.take_in_some(connection, request, intake.Part(topics=[]), ["t0"])
     assert taken.retired == ()
     assert set(statuses(ledger, site_name).values()) == {TopicStatus.ACTIVE}
 
