@@ -62,7 +62,6 @@ def came_of(project: Project, act: str, bucket: str = "") -> Came:
         cwd=REPOSITORY,
         check=True,
         stdout=subprocess.PIPE,
-
     )
     return Came(**json.loads(done.stdout.splitlines()[-1]))
 

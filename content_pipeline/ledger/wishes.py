@@ -4,18 +4,18 @@ What belongs here: writing what is not wanted yet. Which rows may want a page is
 ``intake``; of what stands already nothing is written.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, insert
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import Connection, RowMapping, func
 
 from content_pipeline.core import identity
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import Topic
 from content_pipeline.ledger import deadlines, regenerations
+from content_pipeline.ledger.many_rows import Row, batches, inserting
 from content_pipeline.ledger.refused import Refused
 from content_pipeline.ledger.resting import WANTED_AGAIN, move_resting
 from content_pipeline.ledger.schema import (
@@ -26,9 +26,6 @@ from content_pipeline.ledger.schema import (
     topics,
     transitions,
 )
-
-BATCH = 2_000
-"""Rows per statement: large enough to be fast, small enough for a bounded memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +63,18 @@ def want(
             or before["status"] == TopicStatus.RETIRED
         ):
             changed.append((number, topic, job_id))
-    for batch in _batches(
-        [
-            {
-                "page_id": identity.page_id(site.site, topic.path),
-                "site": site.site,
-                "path": topic.path,
-                "topic_key": topic.key,
-            }
-            for _, topic, _ in changed
-        ]
-    ):
-        connection.execute(upsert(pages).on_conflict_do_nothing(), batch)
+    page_ids = {topic.key: identity.page_id(site.site, topic.path) for _, topic, _ in changed}
+    page_rows = [
+        {
+            "page_id": page_ids[topic.key],
+            "site": site.site,
+            "path": topic.path,
+            "topic_key": topic.key,
+        }
+        for _, topic, _ in changed
+    ]
+    for batch in batches(page_rows):
+        connection.execute(inserting(pages, batch).on_conflict_do_nothing())
     _point_topics(
         connection,
         [
@@ -88,7 +85,7 @@ def want(
                 "row_number": number,
                 "status": TopicStatus.ACTIVE,
                 "message": None,
-                "page_id": identity.page_id(site.site, topic.path),
+                "page_id": page_ids[topic.key],
                 "input_hash": topic.input_hash,
                 "current_job_id": job_id,
             }
@@ -101,7 +98,7 @@ def want(
         [
             _job_values(request, topic.key, job_id, topic.input_hash)
             | {
-                "page_id": identity.page_id(site.site, topic.path),
+                "page_id": page_ids[topic.key],
                 "state": PageJobState.QUEUED,
                 "input_columns": dict(topic.columns),
             }
@@ -179,35 +176,30 @@ def _job_values(request: Request, topic_key: str, job_id: str, input_hash: str) 
     }
 
 
-def _point_topics(connection: Connection, values: Sequence[dict[str, Any]]) -> None:
-    """Insert or update topics; a column that ``values`` leaves out keeps what it holds."""
-    statement = upsert(topics)
-    if values:
-        changed = [name for name in values[0] if name not in ("site", "topic_key")]
+def _point_topics(connection: Connection, rows: Sequence[Row]) -> None:
+    """Insert or update topics; a column that ``rows`` leave out keeps what it holds."""
+    for batch in batches(rows):
+        statement = inserting(topics, batch)
+        changed = [name for name in batch[0] if name not in ("site", "topic_key")]
         statement = statement.on_conflict_do_update(
             index_elements=[topics.c.site, topics.c.topic_key],
             set_={name: statement.excluded[name] for name in (*changed, "noted")}
             | {"updated_at": func.now()},
         )
-    for batch in _batches(values):
-        connection.execute(statement, batch)
+        connection.execute(statement)
 
 
 def _create_jobs(
-    connection: Connection,
-    request: Request,
-    values: Sequence[dict[str, Any]],
-    *,
-    finished: bool = False,
+    connection: Connection, request: Request, rows: Sequence[Row], *, finished: bool = False
 ) -> frozenset[str]:
     """Insert the page jobs that do not exist, each with its first transition; their ids."""
-    deadline_at = seconds_from_now(request.site.lane.page_deadline_s)
-    inserting = upsert(page_jobs).on_conflict_do_nothing().values(deadline_at=deadline_at)
+    alike = {"deadline_at": seconds_from_now(request.site.lane.page_deadline_s)}
     if finished:
-        inserting = inserting.values(finished_at=func.now())
-    statement = inserting.returning(page_jobs.c.page_job_id, page_jobs.c.state)
+        alike["finished_at"] = func.now()
     created: set[str] = set()
-    for batch in _batches(values):
+    for batch in batches(rows):
+        statement = inserting(page_jobs, batch, **alike).on_conflict_do_nothing()
+        made = connection.execute(statement.returning(page_jobs.c.page_job_id, page_jobs.c.state))
         first = [
             {
                 "page_job_id": row.page_job_id,
@@ -216,14 +208,9 @@ def _create_jobs(
                 "why": "asked for",
                 "worker": request.requested_by,
             }
-            for row in connection.execute(statement, batch)
+            for row in made
         ]
         if first:
-            connection.execute(insert(transitions), first)
-        created |= {item["page_job_id"] for item in first}
+            connection.execute(inserting(transitions, first))
+        created |= {row["page_job_id"] for row in first}
     return frozenset(created)
-
-
-def _batches(values: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    for start in range(0, len(values), BATCH):
-        yield list(values[start : start + BATCH])
