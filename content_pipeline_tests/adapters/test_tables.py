@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from content_pipeline.adapters import tables as reader
 from content_pipeline.adapters.tables import read_file, read_query, rows_of
 from content_pipeline.core.errors import TopicTableError
 from content_pipeline.core.topics import MALFORMED, UNREADABLE
@@ -219,6 +220,34 @@ def test_the_ending_may_be_written_in_capitals(tmp_path: Path) -> None:
     path = tmp_path / "TOWNS.CSV"
     path.write_text("code,name\nber,Berlin\n")
     assert rows(path) == [{"code": "ber", "name": "Berlin"}]
+
+
+def test_a_file_is_read_a_stretch_at_a_time_and_an_error_comes_where_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ROWS_AT_ONCE", 2)
+    path = folder / "long.csv"
+    path.write_text('code,name\n1,a\n\n2,b\n3,c\n4,"d\n5,e\n')
+    found = rows_of(read_file(path), PAIR, source="towns.csv")
+    assert [next(found)["code"] for _ in range(2)] == ["1", "2"]
+    with pytest.raises(TopicTableError, match="in the row that begins at line 6"):
+        list(found)
+
+
+@pytest.mark.parametrize("stretch", [1, 2, 3, 100])
+def test_all_rows_come_whatever_the_stretch(
+    stretch: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ROWS_AT_ONCE", stretch)
+    pairs = [(str(number), f"town {number}") for number in range(3)]
+    content = "code,name\n" + "".join(f"{code},{name}\n" for code, name in pairs)
+    assert csv_pairs(folder, content.encode()) == pairs
+    columns = {"code": pa.array(["0", "1", "2"]), "name": pa.array([None, 1.5, 2.0])}
+    found = parquet_rows(folder, columns, PAIR)
+    assert [(row["code"], row["name"]) for row in found] == [("0", ""), ("1", "1.5"), ("2", "2")]
+    query = "SELECT 1 AS code, 'a' AS name UNION ALL SELECT 2, 'b' UNION ALL SELECT 3, 'c'"
+    found = query_rows(query, "sqlite://", *PAIR)
+    assert [(row["code"], row["name"]) for row in found] == [("1", "a"), ("2", "b"), ("3", "c")]
 
 
 # --- Parquet ------------------------------------------------------------------------------------
