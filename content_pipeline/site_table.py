@@ -23,6 +23,7 @@ DECIDING = (
     "content_pipeline.core.topics",
     "content_pipeline.ledger.intake",
     "content_pipeline.ledger.refused",
+    "content_pipeline.ledger.wishes",
     "content_pipeline.operations.corrections",
     "content_pipeline.operations.submit",
 )

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from content_pipeline.core.topics import RejectedRow, Topic
-from content_pipeline.ledger import known_topics, planner, row_numbers, wishes
+from content_pipeline.ledger import known_topics, planner, row_numbers, taken_tables, wishes
 from content_pipeline.ledger.refused import (
     Refused,
     note_rejected_rows,
@@ -87,11 +87,13 @@ class Part:
 def take_in(connection: Connection, request: Request, parts: Iterable[Part]) -> Intake:
     """Make the ledger want a whole table, a part of it in memory at a time.
 
-    Raises TopicTableError, as the reading of ``parts`` may as well: the caller's transaction is
-    then rolled back, and nothing was changed.
+    Which one it was is forgotten: who knows remembers it (``taken_tables``). Raises
+    TopicTableError, as the reading of ``parts`` may as well: the caller's transaction is then
+    rolled back, and nothing was changed.
     """
     begin(connection, request)
     site, worker = request.site, request.requested_by
+    taken_tables.forget(connection, site.site)
     before = count_others(connection, site.site)
     nameless: list[RejectedRow] = []
 
@@ -117,10 +119,19 @@ def take_in_some(
 ) -> Intake:
     """Make the ledger want the topics of ``only``; all of ``part`` decide to whom a path belongs.
 
-    No topic is missed that is not in it.
+    No topic is missed that is not in it. The topics may be of two tables afterwards.
     """
     begin(connection, request)
+    taken_tables.forget(connection, request.site.site)
     took = _take_part(connection, request, part, only)
+    planner.learn_of(connection, took.changed)
+    return took
+
+
+def take_in_kept(connection: Connection, request: Request, parts: Iterable[Part]) -> Intake:
+    """Make the ledger want some topics of the table that all of them are of, by what it holds."""
+    begin(connection, request)
+    took = joined(_take_part(connection, request, part) for part in parts)
     planner.learn_of(connection, took.changed)
     return took
 

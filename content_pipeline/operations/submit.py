@@ -39,6 +39,8 @@ class Table:
     rejected: tuple[RejectedRow, ...]
     outdated: tuple[InputFix, ...]
     """Corrections that the table itself has overtaken."""
+    identity: str | None = None
+    """Of all its rows, as they are with the corrections; None where none is known."""
 
 
 def submit(
@@ -58,13 +60,13 @@ def submit(
 
     A ``TopicTable`` that was the last to be taken in as a whole is not read for some topics: what
     it says of them is in the ledger. All the rest is done as ever, so a new prompt is noticed. A
-    whole one is always read, which also puts right whatever else became of its topics.
-    Raises TopicTableError; nothing was changed then.
+    whole one is always read, which also puts right whatever else became of its topics. Raises
+    TopicTableError, also for a table that is changed while it is read; nothing was changed then.
     """
-    identity = rows.identity() if isinstance(rows, TopicTable) else None
     request = request_of(runtime, requested_by)
     if only is None:
-        return _take_in_whole(runtime, request, rows, identity)
+        return _take_in_whole(runtime, request, rows)
+    identity = _identity(rows)
     with runtime.ledger.begin() as connection:
         taken = _take_in_kept(connection, request, identity, only)
     if taken is not None:
@@ -74,15 +76,12 @@ def submit(
         # Somebody may have taken it in as a whole meanwhile, which is not to be forgotten then.
         taken = _take_in_kept(connection, request, identity, only)
         if taken is None:
-            taken_tables.forget(connection, runtime.site.site)
             taken = want(connection, runtime, table, requested_by=requested_by, only=only)
     return taken
 
 
-def _take_in_whole(
-    runtime: SiteAsking, request: Request, rows: Rows, identity: str | None
-) -> Intake:
-    site = runtime.site.site
+def _take_in_whole(runtime: SiteAsking, request: Request, rows: Rows) -> Intake:
+    site, identity = runtime.site.site, _identity(rows)
     begun = _begun(rows)
     with runtime.ledger.begin() as connection:
         intake.lock(connection, site)
@@ -90,16 +89,28 @@ def _take_in_whole(
         parts = _parts(_parsed(runtime, begun, corrections))
         taken = _want_all(connection, runtime, request, parts)
         input_fixes.retire(connection, site, corrections.outdated)
-        if isinstance(rows, TopicTable) and rows.identity() != identity:
-            raise TopicTableError(
-                f"the topic table of site {site!r} was changed while it was read; nothing was "
-                "taken in. Run again once it is written"
-            )
-        if identity is None or taken.rolled_back:  # what is rolled back left topics as they were
-            taken_tables.forget(connection, site)
-        else:
-            taken_tables.remember(connection, site, _with(corrections, identity))
+        _refuse_changed(rows, identity)
+        _remember(connection, site, taken, _with(corrections, identity))
     return taken
+
+
+def _remember(connection: Connection, site: str, taken: Intake, identity: str | None) -> None:
+    """The table that was just taken in as a whole, unless that left topics as they were."""
+    if identity is not None and taken.rolled_back is None:
+        taken_tables.remember(connection, site, identity)
+
+
+def _identity(rows: Rows) -> str | None:
+    return rows.identity() if isinstance(rows, TopicTable) else None
+
+
+def _refuse_changed(rows: Rows, identity: str | None) -> None:
+    """Raise TopicTableError when the table is not what it was before its rows were read."""
+    if _identity(rows) != identity:
+        raise TopicTableError(
+            "the topic table was changed while it was read; nothing was taken in. Run again once "
+            "it is written"
+        )
 
 
 def _begun(rows: Rows) -> Iterator[Mapping[str, str]]:
@@ -119,16 +130,20 @@ def _take_in_kept(
     It is compared under the intake lock, so that no other intake comes between.
     """
     site = request.site.site
+    if identity is None:
+        return None
     intake.lock(connection, site)
     corrections = Corrections(input_fixes.in_force(connection, site), request.site.topics.id)
-    if identity is None or taken_tables.last(connection, site) != _with(corrections, identity):
+    if taken_tables.last(connection, site) != _with(corrections, identity):
         return None
     parts = kept_rows.of_topics(connection, site, only)
-    return intake.joined(intake.take_in_some(connection, request, part, only) for part in parts)
+    return intake.take_in_kept(connection, request, parts)
 
 
-def _with(corrections: Corrections, identity: str) -> str:
+def _with(corrections: Corrections, identity: str | None) -> str | None:
     """Of a table with what people corrected beside it."""
+    if identity is None:
+        return None
     return digest("table as it is taken in", identity, corrections.identity())
 
 
@@ -151,7 +166,9 @@ def read_table(runtime: SiteAsking, rows: Rows, of: Container[str] | None = None
     """``rows`` with the corrections in force, each as a topic or as the reason why it is none.
 
     ``of``: only the rows of these topics, under the numbers that they have in the whole table.
+    Raises TopicTableError.
     """
+    identity = _identity(rows)
     with runtime.ledger.begin() as connection:
         corrections = _corrections(connection, runtime)
     topics: list[tuple[int, Topic]] = []
@@ -159,8 +176,12 @@ def read_table(runtime: SiteAsking, rows: Rows, of: Container[str] | None = None
     for part in _parts(_parsed(runtime, rows, corrections, of)):
         topics += part.topics
         rejected += part.rejected
+    _refuse_changed(rows, identity)
     return Table(
-        topics=tuple(topics), rejected=tuple(rejected), outdated=tuple(corrections.outdated)
+        topics=tuple(topics),
+        rejected=tuple(rejected),
+        outdated=tuple(corrections.outdated),
+        identity=_with(corrections, identity) if of is None else None,
     )
 
 
@@ -211,7 +232,9 @@ def want(
     part = Part(topics=table.topics, rejected=table.rejected)
     if only is not None:
         return intake.take_in_some(connection, request, part, only)
-    return _want_all(connection, runtime, request, [part])
+    taken = _want_all(connection, runtime, request, [part])
+    _remember(connection, runtime.site.site, taken, table.identity)
+    return taken
 
 
 def _want_all(

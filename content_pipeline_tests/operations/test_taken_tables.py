@@ -365,10 +365,40 @@ def test_a_table_that_changes_while_it_is_taken_in_changes_nothing(table: Watche
         table.edit("t4", river="Birs")
 
     table.in_the_middle = write
-    with pytest.raises(TopicTableError, match="was changed while it was read; nothing was taken"):
+    with pytest.raises(TopicTableError, match="changed while it was read; nothing was taken"):
         table.take_in()
     assert columns_of(table.bench, "t1")["river"] == "Reuss"
     assert table.take_in().wanted == 2
+
+
+def test_a_planned_intake_is_remembered_where_it_is_kept_and_only_there(
+    table: WatchedTable,
+) -> None:
+    worker = table.bench.worker()
+    table.edit("t1", river="Inn")
+    read = operation.read_table(worker, table)
+    with table.bench.ledger.rehearsal() as connection:
+        operation.want(connection, worker, read, requested_by="plan")
+    table.rows_read()
+    assert table.is_remembered(), "a rehearsal changes nothing"
+    with table.bench.ledger.begin() as connection:
+        operation.want(connection, worker, read, requested_by="schedule")
+    assert (table.want("t1").unchanged, table.rows_read()) == (1, 0)
+    rows = [dict(row) for row in table.bench.rows]
+    with table.bench.ledger.begin() as connection:
+        plain = operation.read_table(worker, rows)
+        operation.want(connection, worker, plain, requested_by="schedule")
+    assert not table.is_remembered()
+
+
+def test_a_table_that_changes_while_it_is_read_for_some_pages_changes_nothing(
+    make_table: MakeTable,
+) -> None:
+    table = make_table()
+    table.in_the_middle = lambda: table.edit("t4", river="Birs")
+    with pytest.raises(TopicTableError, match="changed while it was read"):
+        table.want("t1")
+    assert table.bench.states() == {}
 
 
 def wait_until_somebody_waits(bench: Bench) -> None:
