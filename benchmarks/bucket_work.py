@@ -17,6 +17,7 @@ import dagster as dg
 import psutil
 from sqlalchemy import text
 
+from benchmarks.machine import cpu_seconds
 from benchmarks.place import REPOSITORY, site_of_example
 from benchmarks.web_server import dagster_environment
 from content_pipeline.adapters import tables
@@ -45,6 +46,9 @@ class Came:
 
     pages: int
     seconds: float
+    cpu_s: float
+    """Of the process itself; the database's beside it."""
+    database_cpu_s: float
     base_mb: float
     """Resident before, with everything imported."""
     peak_mb: float
@@ -130,15 +134,17 @@ def _measured(act: Callable[[Ledger, Site, str], int], bucket: str) -> Came:
     assert tables.ROWS_AT_ONCE  # the import of pandas is no part of what is measured
     before = _rows_read(ledger)
     peak = Peak()
-    base, began = peak.bytes, time.monotonic()
+    base, began, used = peak.bytes, time.monotonic(), cpu_seconds(project)
     with peak:
         pages = act(ledger, site, bucket)
-    seconds = time.monotonic() - began
+    seconds, used = time.monotonic() - began, cpu_seconds(project).since(used)
     after = _rows_read(ledger)
     ledger.dispose()
     return Came(
         pages=pages,
         seconds=seconds,
+        cpu_s=used.client,
+        database_cpu_s=used.database,
         base_mb=base / 2**20,
         peak_mb=peak.bytes / 2**20,
         rows_read=after - before,

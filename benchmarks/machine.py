@@ -39,12 +39,12 @@ def cpu_seconds(project: Project) -> CpuSeconds:
     provider = provider_status(project.data_home)
     return CpuSeconds(
         client=time.process_time(),
-        database=_tree_cpu_s(EmbeddedServer(project.data_home).status().pid),
-        provider=_tree_cpu_s(provider.address.pid if provider else None),
+        database=tree_cpu_s(EmbeddedServer(project.data_home).status().pid),
+        provider=tree_cpu_s(provider.address.pid if provider else None),
     )
 
 
-def _tree_cpu_s(pid: int | None) -> float:
+def tree_cpu_s(pid: int | None) -> float:
     """CPU seconds of a process and its children; of children that ended, where the system keeps it.
 
     macOS forgets what a database connection used once it is closed.
