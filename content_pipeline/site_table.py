@@ -56,8 +56,8 @@ class SiteTable:
 
         From the bytes of the file and not from its time and size: an edit within the clock tick of
         the last one, or one that puts an old time back (git, rsync, cp -p), leaves both as they
-        were, other machines have other times, and 100 MB take 0.1 s. A query has no such bytes.
-        Raises TopicTableError for a file that cannot be read.
+        were, other machines have other times, and 100 MB take 0.1 s. A query has no such bytes, nor
+        has a file that cannot be opened, of which its reading says why.
         """
         table, settings = self.site.table, self.site.settings
         if table is None:
@@ -65,8 +65,8 @@ class SiteTable:
         try:
             with table.open("rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise TopicTableError(f"{table} cannot be read: {error.strerror}") from None
+        except OSError:
+            return None
         return digest(
             "topic table",
             content,

@@ -148,8 +148,7 @@ def test_a_package_that_is_not_installed_is_no_version(
 def test_a_file_that_is_not_there_says_so(site: Site) -> None:
     assert site.table is not None
     site.table.unlink()
-    with pytest.raises(TopicTableError, match=r"towns\.csv cannot be read: No such file"):
-        identity(site)
+    assert identity(site) is None
     with pytest.raises(TopicTableError, match="there is no topic table at"):
         list(SiteTable(site=site))
 
