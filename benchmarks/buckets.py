@@ -1,96 +1,62 @@
 """``buckets``: what Dagster and a run take on a site of 1,000,000 pages in buckets of them.
 
-What belongs here: pages put straight into the ledger, a materialization for each bucket, and then
-what people and runs wait for, beside a site of the same kind with one bucket and no page. It is a
-real web server with its code server that is asked, over HTTP as the UI asks it.
+What belongs here: the site, its topic table taken in, a materialization for each bucket, and then
+what people and runs wait for, beside a site of the same kind with one bucket and no page. Each goal
+stands beside its value.
 """
 
 import csv
-import json
 import shutil
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
 
-import dagster as dg
-import psutil
 import yaml
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import text
 
+from benchmarks.bucket_work import Came, came_of
 from benchmarks.machine import about, load
-from benchmarks.place import REPOSITORY, command_environment, site_of_example, temporary_project
-from content_pipeline.bootstrap import open_for_planning, open_ledger, topic_rows
-from content_pipeline.components.project import DAGSTER_HOME
+from benchmarks.place import REPOSITORY, site_of_example, temporary_project
+from benchmarks.web_server import Served, serve
+from content_pipeline.bootstrap import open_ledger
 from content_pipeline.config import INSTANCE_FILE, Project
-from content_pipeline.core.buckets import Buckets, TopicsOf
-from content_pipeline.core.states import ALL_STAGES, Stage
-from content_pipeline.ledger import buckets as bucket_rows
+from content_pipeline.core.buckets import Buckets
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.operations.submit import submit
 from content_pipeline.site_files import Site
-from content_pipeline_tests.adapters.llm.loopback import free_port
 
 LOAD_GOAL_S = 5
 """Seconds that the definitions may take beyond those of an empty site."""
 
-MEMORY_GOAL_MB = 600
-STATUS_GOAL_S = 3
+CODE_SERVER_GOAL_MB = 600
+PAGE_GOAL_S = 3
+"""Until the page of an asset, with all its tabs, is answered."""
 
-T = TypeVar("T")
+INTAKE_GOAL_MB = 400
+"""Resident beyond what the process had before its first intake."""
 
-REPEATS = 3
-PATIENCE_S = 120
-
-DEFINITIONS = """
-from pathlib import Path
-import dagster as dg
-from content_pipeline.components.content_site import site_definitions
-from content_pipeline.site_files import load_site
-
-@dg.definitions
-def defs():
-    return site_definitions(load_site(Path({file!r})))
-"""
-
-LOADED = "{workspaceOrError {... on Workspace {locationEntries {loadStatus locationOrLoadError \
-{__typename}}}}}"
-
-STATUS = """query Status($path: [String!]!) {assetNodeOrError(assetKey: {path: $path}) {
-... on AssetNode {partitionKeysByDimension {partitionKeys} partitionStats {numMaterialized}
-assetPartitionStatuses {... on DefaultPartitionStatuses {materializedPartitions}}}}}"""
-"""What the page of an asset asks for."""
+BUCKET_GOAL_ROWS = 100
+"""Rows that a bucket's run may read in the ledger for each of its pages, whatever the site has: it
+looks at a page at each of its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """What a web server and its code server came to on one site."""
+class Measured:
+    """Everything, on the full site but for ``empty``."""
 
-    load_s: float
-    """From the start of the processes until the site is loaded."""
-    code_server_mb: float
-    first_status_s: float
-    """Dagster counts what it has not counted before."""
-    status_s: float
-    materialized: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
-    """What a run on one bucket takes before and beside its work on pages."""
-
-    table_s: float
-    """Reading the topic table and taking in the bucket's rows."""
-    taken_in: int
-    unfinished_s: float
-    """Finding its pages in the ledger."""
+    empty: Served
+    full: Served
+    first_intake: Came
+    later_intake: Came
+    """Of the same table again, as a whole."""
+    known_bucket: Came
+    """A bucket's rows, of the table that was taken in."""
+    edited_bucket: Came
+    """A bucket's rows, of a table that was edited since."""
+    run: Came
+    loads: dict[str, float]
+    """Part of the benchmark → the machine's load after it."""
 
 
 def bench_buckets(console: Console, *, pages: int, buckets: int) -> None:
@@ -98,15 +64,42 @@ def bench_buckets(console: Console, *, pages: int, buckets: int) -> None:
     before = load()
     with temporary_project(pages=1) as project:
         shutil.copy(REPOSITORY / INSTANCE_FILE, project.root)
-        empty = _serve(project, _divided(project, 1))
-        site = _divided(project, buckets)
-        with _opened(project) as ledger:
-            put_s, _ = _timed(lambda: _put_pages(ledger, site, pages))
-            _write_table(site, pages)
-            bucket = _one_bucket(ledger, site)
-            _materialize(project, ledger, Buckets(count=buckets))
-        full = _serve(project, site)
-    console.print(_table(empty, full, bucket, put_s, f"{pages:,} pages, {about(before)}"))
+        measured = _measure(project, pages, buckets)
+    caption = f"{pages:,} pages in {buckets:,} buckets, {about(before)}"
+    console.print(_table(measured, caption))
+
+
+def _measure(project: Project, pages: int, buckets: int) -> Measured:
+    loads: dict[str, float] = {}
+    empty = serve(project, _divided(project, 1))
+    loads["empty"] = load()
+    site = _divided(project, buckets)
+    _write_table(site, pages)
+    first = came_of(project, "take_in")
+    loads["intake"] = load()
+    later = came_of(project, "take_in")
+    divided = Buckets(count=buckets)
+    one, other = divided.name(buckets // 2), divided.name(buckets // 3)
+    known = came_of(project, "want", other)
+    run = came_of(project, "run", one)
+    loads["run"] = load()
+    with _opened(project) as ledger:
+        _materialize_others(ledger, divided, one)
+    full = serve(project, site)
+    loads["full"] = load()
+    _write_table(site, pages, edited="T1 anew")
+    edited = came_of(project, "want", other)
+    loads["edited"] = load()
+    return Measured(
+        empty=empty,
+        full=full,
+        first_intake=first,
+        later_intake=later,
+        known_bucket=known,
+        edited_bucket=edited,
+        run=run,
+        loads=loads,
+    )
 
 
 def _divided(project: Project, buckets: int) -> Site:
@@ -127,215 +120,165 @@ def _opened(project: Project) -> Iterator[Ledger]:
         ledger.dispose()
 
 
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    began = time.monotonic()
-    found = work()
-    return time.monotonic() - began, found
-
-
-_PAGE_ID = """left(encode(sha256(
-    ('["page","' || CAST(:site AS text) || '","/t' || n || '/"]')::bytea), 'hex'), 32)"""
-"""As ``core.identity.page_id`` makes it."""
-
-_PUT = (
-    """INSERT INTO content_pipeline.sites
-           (site, title, base_url, owner, model_route, page_deadline_s)
-       SELECT :site, 'Large', 'https://large.example', '', 'none', 1209600 WHERE :pages > 0""",
-    f"""INSERT INTO content_pipeline.pages (page_id, site, path, topic_key)
-       SELECT {_PAGE_ID}, :site, '/t' || n || '/', 't' || n FROM generate_series(1, :pages) n""",
-    f"""INSERT INTO content_pipeline.topics
-           (site, topic_key, name, row_number, status, page_id, input_hash, current_job_id)
-       SELECT :site, 't' || n, 'T' || n, n, 'active', {_PAGE_ID}, 'h', 'j' || n
-       FROM generate_series(1, :pages) n""",
-    f"""INSERT INTO content_pipeline.page_jobs
-           (page_job_id, site, topic_key, page_id, state, input_hash, input_columns,
-            generation_version, owner, requested_by, deadline_at)
-       SELECT 'j' || n, :site, 't' || n, {_PAGE_ID}, 'queued', 'h', '{{}}', 'v', '', 'bench',
-              now() + interval '14 days'
-       FROM generate_series(1, :pages) n""",
-    """INSERT INTO content_pipeline.transitions (page_job_id, sequence, to_state, why, worker)
-       SELECT 'j' || n, 1, 'queued', 'asked for', 'bench' FROM generate_series(1, :pages) n""",
-)
-
-
-def _put_pages(ledger: Ledger, site: Site, pages: int) -> None:
-    """Put ``pages`` queued pages into the ledger, and let PostgreSQL get to know them."""
-    with ledger.begin() as connection:
-        for statement in _PUT:
-            values = {"site": site.settings.site, "pages": pages}
-            clause = text(statement)
-            connection.execute(clause, {name: values[name] for name in clause.compile().params})
-    with ledger.begin() as connection:
-        connection.execute(text("ANALYZE"))
-
-
-def _write_table(site: Site, pages: int) -> None:
-    """A topic table with a row for each of them."""
+def _write_table(site: Site, pages: int, edited: str = "T1") -> None:
+    """A topic table of so many rows, the first of them named ``edited``."""
     assert site.table is not None
     with site.table.open(encoding="utf-8", newline="") as file:
-        (row,) = csv.DictReader(file)
+        row = next(csv.DictReader(file))
     source = site.settings.topics
     with site.table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(row))
         writer.writeheader()
-        for number in range(1, pages + 1):
+        writer.writerow(row | {source.id: "t1", source.name: edited})
+        for number in range(2, pages + 1):
             writer.writerow(row | {source.id: f"t{number}", source.name: f"T{number}"})
 
 
-def _one_bucket(ledger: Ledger, site: Site) -> Bucket:
-    divided = site.settings.in_buckets
-    assert divided is not None
-    name = divided.name(divided.count // 2)
-    planned = open_for_planning(site, ledger)
-    topics = TopicsOf(divided, frozenset({name}))
+def _materialize_others(ledger: Ledger, divided: Buckets, one: str) -> None:
+    """Copies of what the run of the bucket ``one`` told Dagster, for all the others.
 
-    def take_in() -> int:
-        rows = topic_rows(site)
-        taken = submit(planned, rows, requested_by="bench", only=topics, alone=True)
-        return len(taken.topic_keys)
-
-    def find() -> int:
-        each = [divided.slots(name)]
-        parts = bucket_rows.unfinished(ledger, site.settings.site, each, ALL_STAGES)
-        return sum(map(len, parts))
-
-    table_s, taken_in = _timed(take_in)
-    unfinished_s, _ = _timed(find)
-    return Bucket(table_s=table_s, taken_in=taken_in, unfinished_s=unfinished_s)
-
-
-def _environment(project: Project) -> dict[str, str]:
-    return {**command_environment(project), DAGSTER_HOME: str(project.root)}
-
-
-def _materialize(project: Project, ledger: Ledger, divided: Buckets) -> None:
-    """A materialization of each bucket: one that Dagster logs, and copies of it for the others.
-
-    10,000 that Dagster logs one by one would take longer than everything that is measured.
+    10,000 runs would take longer than everything that is measured.
     """
-    command = [sys.executable, "-m", "benchmarks.buckets", divided.name(0)]
-    subprocess.run(command, env=_environment(project), cwd=REPOSITORY, check=True)
     with ledger.begin() as connection:
-        connection.execute(text(_COPY), {"first": divided.name(0), "names": list(divided.names())})
+        for statement in _COPIES:
+            connection.execute(text(statement), {"one": one, "names": list(divided.names())})
 
 
-_COPY = """
-    INSERT INTO dagster.event_logs
-        (run_id, event, dagster_event_type, timestamp, step_key, asset_key, partition)
-    SELECT run_id, event, dagster_event_type, timestamp, step_key, asset_key, name
-    FROM dagster.event_logs, unnest(CAST(:names AS text[])) name
-    WHERE dagster_event_type = 'ASSET_MATERIALIZATION' AND partition = :first AND name <> :first"""
-
-
-def _materialize_here(bucket: str) -> None:
-    """By a process that has the project as its home."""
-    asset = dg.AssetKey(["countries", Stage.ARTIFACT.value])
-    with dg.DagsterInstance.get() as instance:
-        instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=bucket))
-
-
-def _serve(project: Project, site: Site) -> Served:
-    """Start a web server on ``site`` and ask it; the second start, with compiled modules."""
-    module = project.root / "large.py"
-    module.write_text(DEFINITIONS.format(file=str(site.file)), encoding="utf-8")
-    with _web_server(project, module) as server:
-        server.wait_until_loaded()
-    began = time.monotonic()
-    with _web_server(project, module) as server:
-        server.wait_until_loaded()
-        load_s = time.monotonic() - began
-        first_s, materialized = _timed(lambda: server.materialized(site))
-        later = [_timed(lambda: server.materialized(site))[0] for _ in range(REPEATS)]
-        return Served(
-            load_s=load_s,
-            code_server_mb=server.code_server_mb(),
-            first_status_s=first_s,
-            status_s=min(later),
-            materialized=materialized,
-        )
+_COPIES = (
+    """INSERT INTO dagster.event_logs
+           (run_id, event, dagster_event_type, timestamp, step_key, asset_key, partition)
+       SELECT run_id, event, dagster_event_type, timestamp, step_key, asset_key, name
+       FROM dagster.event_logs, unnest(CAST(:names AS text[])) name
+       WHERE dagster_event_type = 'ASSET_MATERIALIZATION' AND partition = :one AND name <> :one""",
+    """INSERT INTO dagster.asset_check_executions
+           (asset_key, check_name, partition, run_id, execution_status, evaluation_event,
+            evaluation_event_timestamp, evaluation_event_storage_id,
+            materialization_event_storage_id)
+       SELECT asset_key, check_name, name, run_id, execution_status, evaluation_event,
+              evaluation_event_timestamp, evaluation_event_storage_id,
+              materialization_event_storage_id
+       FROM dagster.asset_check_executions, unnest(CAST(:names AS text[])) name
+       WHERE partition = :one AND name <> :one""",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebServer:
-    """Dagster's web server, which started a code server of its own."""
+class _Line:
+    """One line of the table."""
 
-    process: subprocess.Popen[bytes]
-    port: int
+    what: str
+    value: str
+    empty: str = ""
+    number: float | None = None
+    """``value``, to compare with the goal."""
+    goal: float | None = None
+    """At most."""
+    cpu_s: float | None = None
+    """Of the processes that were waited for: comparable on a busy machine, as seconds are not."""
+    load: float | None = None
 
-    def ask(self, query: str, variables: Mapping[str, Any] | None = None) -> Any:
-        """The data that a query is answered with."""
-        body = json.dumps({"query": query, "variables": variables or {}}).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql", body, {"Content-Type": "application/json"}
+    def cells(self) -> tuple[str, ...]:
+        """As they are shown."""
+        met = ""
+        if self.goal is not None and self.number is not None:
+            met = "met" if self.number <= self.goal else "MISSED"
+        numbers = (
+            "" if each is None else f"{each:.1f}" for each in (self.goal, self.cpu_s, self.load)
         )
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return json.load(answer)["data"]
-
-    def wait_until_loaded(self) -> None:
-        """Until the definitions are there."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until and self.process.poll() is None:
-            try:
-                (entry,) = self.ask(LOADED)["workspaceOrError"]["locationEntries"]
-            except OSError:
-                time.sleep(0.05)
-                continue
-            if entry["loadStatus"] == "LOADED":
-                found = entry["locationOrLoadError"]["__typename"]
-                if found != "RepositoryLocation":
-                    raise SystemExit(f"the site cannot be loaded: {found}")
-                return
-        raise SystemExit(f"no definitions were loaded within {PATIENCE_S} s")
-
-    def materialized(self, site: Site) -> int:
-        """How many partitions of the artifact are green, asked as the UI asks."""
-        path = [site.settings.site, Stage.ARTIFACT.value]
-        node = self.ask(STATUS, {"path": path})["assetNodeOrError"]
-        return len(node["assetPartitionStatuses"]["materializedPartitions"])
-
-    def code_server_mb(self) -> float:
-        """The resident memory of the largest process below the web server."""
-        below = psutil.Process(self.process.pid).children(recursive=True)
-        return float(max(process.memory_info().rss for process in below)) / 2**20
+        goal, cpu_s, at = numbers
+        return (self.what, self.empty, self.value, goal, met, cpu_s, at)
 
 
-@contextmanager
-def _web_server(project: Project, module: Path) -> Iterator[WebServer]:
-    port = free_port()
-    command = [
-        str(Path(sys.executable).with_name("dagster-webserver")),
-        *("--python-file", str(module), "--port", str(port), "--log-level", "error"),
-    ]
-    with (project.root / "server.log").open("ab") as log:
-        # Not where this repository's .env says which project it is.
-        process = subprocess.Popen(
-            command, env=_environment(project), cwd=project.root, stdout=log, stderr=log
-        )
-    try:
-        yield WebServer(process=process, port=port)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _table(empty: Served, full: Served, bucket: Bucket, put_s: float, caption: str) -> Table:
-    table = Table("measured", "empty", "full", "goal", title="buckets", caption=caption)
-    more_s = full.load_s - empty.load_s
-    goal = f"{LOAD_GOAL_S} s more; {more_s:+.1f}"
-    table.add_row("definitions are loaded, s", f"{empty.load_s:.1f}", f"{full.load_s:.1f}", goal)
-    memory = (f"{served.code_server_mb:.0f}" for served in (empty, full))
-    table.add_row("code server's memory, MB", *memory, f"{MEMORY_GOAL_MB}")
-    first = (f"{served.first_status_s:.2f}" for served in (empty, full))
-    table.add_row("status of all partitions, first, s", *first, f"{STATUS_GOAL_S}")
-    later = (f"{served.status_s:.2f}" for served in (empty, full))
-    table.add_row("status of all partitions, later, s", *later, f"{STATUS_GOAL_S}")
-    table.add_row("green partitions", str(empty.materialized), f"{full.materialized:,}", "")
-    table.add_row("a bucket's rows taken in, s", "", f"{bucket.table_s:.1f}", "")
-    table.add_row("  of which rows", "", f"{bucket.taken_in:,}", "")
-    table.add_row("a bucket's pages found, ms", "", f"{1000 * bucket.unfinished_s:.1f}", "")
-    table.add_row("pages put into the ledger, s", "", f"{put_s:.0f}", "")
+def _table(measured: Measured, caption: str) -> Table:
+    table = Table(title="buckets", caption=caption)
+    for heading in ("measured", "empty site", "value", "goal", "", "CPU s", "load"):
+        table.add_column(heading)
+    for line in (*_dagster_lines(measured), *_intake_lines(measured), *_bucket_lines(measured)):
+        table.add_row(*line.cells())
     return table
 
 
-if __name__ == "__main__":
-    _materialize_here(sys.argv[1])
+def _dagster_lines(measured: Measured) -> Iterator[_Line]:
+    empty, full, at = measured.empty, measured.full, measured.loads["full"]
+    more_s = full.load_s - empty.load_s
+    yield _Line(
+        what="definitions loaded, s more than empty",
+        empty=f"{empty.load_s:.1f}, CPU {empty.load_cpu_s:.1f}",
+        value=f"{more_s:+.1f}",
+        number=more_s,
+        goal=LOAD_GOAL_S,
+        cpu_s=full.load_cpu_s,
+        load=at,
+    )
+    yield _Line(
+        what="an asset's page, the first time, s",
+        empty=f"{empty.first_page_s:.2f}, CPU {empty.first_page_cpu_s:.2f}",
+        value=f"{full.first_page_s:.2f}",
+        number=full.first_page_s,
+        goal=PAGE_GOAL_S,
+        cpu_s=full.first_page_cpu_s,
+        load=at,
+    )
+    yield _Line(
+        what="an asset's page, later, s",
+        empty=f"{empty.page_s:.2f}",
+        value=f"{full.page_s:.2f}",
+        number=full.page_s,
+        goal=PAGE_GOAL_S,
+        load=at,
+    )
+    yield _Line(what="  its slowest query, s", empty=empty.slowest, value=full.slowest)
+    yield _Line(
+        what="  green partitions", empty=f"{empty.materialized}", value=f"{full.materialized:,}"
+    )
+    yield _Line(
+        what="code server's memory, MB",
+        empty=f"{empty.code_server_mb:.0f}",
+        value=f"{full.code_server_mb:.0f}",
+        number=full.code_server_mb,
+        goal=CODE_SERVER_GOAL_MB,
+        load=at,
+    )
+
+
+def _intake_lines(measured: Measured) -> Iterator[_Line]:
+    at = measured.loads["intake"]
+    for name, came in (("first", measured.first_intake), ("second", measured.later_intake)):
+        more_mb = came.peak_mb - came.base_mb
+        yield _Line(
+            what=f"the whole table, the {name} time, s",
+            value=f"{came.seconds:.0f}, {came.pages:,} rows",
+            cpu_s=came.cpu_s + came.database_cpu_s,
+            load=at,
+        )
+        yield _Line(
+            what="  memory beyond what it had, MB",
+            empty=f"{came.base_mb:.0f} had",
+            value=f"{more_mb:.0f}",
+            number=more_mb,
+            goal=INTAKE_GOAL_MB,
+        )
+
+
+def _bucket_lines(measured: Measured) -> Iterator[_Line]:
+    for name, came, at in (
+        ("a bucket's rows, table unchanged", measured.known_bucket, "run"),
+        ("a bucket's rows, table edited", measured.edited_bucket, "edited"),
+        ("a bucket's run", measured.run, "run"),
+    ):
+        yield _Line(
+            what=f"{name}, s",
+            value=f"{came.seconds:.1f}, {came.pages:,} pages",
+            cpu_s=came.cpu_s + came.database_cpu_s,
+            load=measured.loads[at],
+        )
+        yield _Line(
+            what="  memory, MB", empty=f"{came.base_mb:.0f} had", value=f"{came.peak_mb:.0f}"
+        )
+        rows = came.rows_read / max(1, came.pages)
+        yield _Line(
+            what="  ledger's rows read for each page",
+            value=f"{rows:.1f}",
+            number=rows,
+            goal=BUCKET_GOAL_ROWS,
+        )

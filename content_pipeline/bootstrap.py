@@ -9,7 +9,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,12 +18,7 @@ from content_pipeline.adapters.llm.prices import GenaiPrices, PriceOverride
 from content_pipeline.adapters.llm.profiles import ProviderProfile, provider_profile
 from content_pipeline.config import DAY_BUDGET_VARIABLE, Project, day_budget_usd, environment
 from content_pipeline.core.chain import Step
-from content_pipeline.core.errors import (
-    ConfigurationError,
-    SiteFileError,
-    TopicTableError,
-    UnknownPrice,
-)
+from content_pipeline.core.errors import ConfigurationError, SiteFileError, UnknownPrice
 from content_pipeline.core.identity import digest
 from content_pipeline.core.ports import EmbeddingModel, LanguageModel, PriceList
 from content_pipeline.garbage import not_sought
@@ -40,6 +35,7 @@ from content_pipeline.sandbox.settings import ProviderSettings
 from content_pipeline.sandbox.supervisor import ensure_provider_running
 from content_pipeline.site_cms import cms_route, open_cms, public_pages
 from content_pipeline.site_files import Site
+from content_pipeline.site_table import SiteTable
 
 SANDBOX = "sandbox"
 SANDBOX_KEY = "sandbox"
@@ -117,24 +113,9 @@ def open_for_planning(site: Site, ledger: Ledger) -> PlannedSite:
     )
 
 
-def topic_rows(site: Site) -> Iterator[dict[str, str]]:
-    """The rows of the site's topic table. Raises TopicTableError."""
-    from content_pipeline.adapters.tables import read_file, read_query, rows_of  # pandas: 1 s
-
-    source = site.settings.topics
-    columns = site.columns | {source.id}
-    if site.table is not None:
-        yield from map(dict, rows_of(read_file(site.table), columns, source=str(site.table)))
-        return
-    assert source.query is not None
-    assert source.database_env is not None
-    url = environment().get(source.database_env, "").strip()
-    if not url:
-        raise TopicTableError(
-            f"{site.file}: `topics.query` needs a database URL in the environment variable "
-            f"{source.database_env}"
-        )
-    yield from map(dict, rows_of(read_query(source.query, url), columns, source="topics.query"))
+def topic_rows(site: Site) -> SiteTable:
+    """The rows of the site's topic table, read anew by each iteration; see there for errors."""
+    return SiteTable(site=site)
 
 
 def prices_of(site: Site) -> PriceList:

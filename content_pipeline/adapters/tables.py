@@ -1,16 +1,18 @@
 """Reading a table of topics with pandas: CSV, Parquet or a SQL query, as rows of text.
 
-What belongs here: turning a source into rows of column → text, and saying clearly why a whole table
-cannot be used. What a single row means is decided in ``core.topics``: here a bad cell only keeps a
-visible trace (bytes that are not UTF-8 become the replacement character).
+What belongs here: turning a source into rows of column → text, a stretch of it at a time, and
+saying clearly why a whole table cannot be used. What a single row means is decided in
+``core.topics``: here a bad cell only keeps a visible trace (bytes that are not UTF-8 become the
+replacement character).
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -21,9 +23,15 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from content_pipeline.core.errors import TopicTableError
 from content_pipeline.core.topics import MALFORMED
 
+ROWS_AT_ONCE = 5_000
+"""Rows in memory: a table of 1,000,000 took 1.3 GB as a whole, and some 10 MB so."""
 
-def read_file(path: Path) -> pd.DataFrame:
-    """The table in a ``.csv`` or ``.parquet`` file. Raises TopicTableError."""
+
+def read_file(path: Path) -> Iterator[pd.DataFrame]:
+    """The table in a ``.csv`` or ``.parquet`` file: one frame or more, whatever it holds.
+
+    Raises TopicTableError, where it is in the middle of the file also after some frames.
+    """
     if not path.exists():
         raise TopicTableError(f"there is no topic table at {path}; check `topics.table`")
     if path.is_dir():
@@ -31,32 +39,44 @@ def read_file(path: Path) -> pd.DataFrame:
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise TopicTableError(f"{path} is neither .csv nor .parquet; convert it to one of them")
     try:
-        return _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
+        yield from _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise TopicTableError(f"{path} cannot be read: {_first_line(error)}") from None
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path) -> Iterator[pd.DataFrame]:
     # Split by the csv module, not by pandas.read_csv, which takes Namibia's code NA for a missing
     # value, surplus fields for an index that shifts every column, and, told to go on after a bad
     # line, drops everything behind an unclosed quote without a word.
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
-        reader = csv.reader(file, strict=True)
-        rows: list[list[str]] = []
-        begins_at = 1
-        try:
-            for row in reader:
-                begins_at = reader.line_num + 1
-                if row:
-                    rows.append(_fitted(row, len(rows[0])) if rows else row)
-        except csv.Error as error:
-            # Not the reader's own line: an open quote swallows all that follows it.
-            raise TopicTableError(
-                f"{path}: {error} in the row that begins at line {begins_at}; check its quotes"
-            ) from None
-    if not rows:
-        raise TopicTableError(f"{path} is empty; it needs a header and at least one row")
-    return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = _csv_rows(path, file)
+        with _any_field_size():
+            header = next(rows, None)
+        if header is None:
+            raise TopicTableError(f"{path} is empty; it needs a header and at least one row")
+        yield pd.DataFrame(columns=header, dtype=object)
+        while True:
+            with _any_field_size():
+                cells = [_fitted(row, len(header)) for row in islice(rows, ROWS_AT_ONCE)]
+            if not cells:
+                return
+            yield pd.DataFrame(cells, columns=header, dtype=object)
+
+
+def _csv_rows(path: Path, file: TextIO) -> Iterator[list[str]]:
+    """The lines of cells that are not empty, the header first."""
+    reader = csv.reader(file, strict=True)
+    begins_at = 1
+    try:
+        for row in reader:
+            begins_at = reader.line_num + 1
+            if row:
+                yield row
+    except csv.Error as error:
+        # Not the reader's own line: an open quote swallows all that follows it.
+        raise TopicTableError(
+            f"{path}: {error} in the row that begins at line {begins_at}; check its quotes"
+        ) from None
 
 
 def _fitted(row: list[str], width: int) -> list[str]:
@@ -76,13 +96,18 @@ def _any_field_size() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path) -> Iterator[pd.DataFrame]:
     # Not by pandas.read_parquet, which makes floats of integers with a gap among them, so that
     # 9007199254740993 ends in 2, and takes a column away when it was an index once.
-    table = parquet.read_table(path)
-    cells = [[_shortest(value, column.type) for value in column.to_pylist()] for column in table]
-    frame = pd.DataFrame({place: pd.Series(cell, dtype=object) for place, cell in enumerate(cells)})
-    return frame.set_axis(table.column_names, axis="columns")
+    with parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        yield pd.DataFrame(columns=names, dtype=object)
+        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+            cells = [
+                [_shortest(cell, column.type) for cell in column.to_pylist()] for column in batch
+            ]
+            frame = pd.DataFrame({n: pd.Series(cell, dtype=object) for n, cell in enumerate(cells)})
+            yield frame.set_axis(names, axis="columns")
 
 
 def _shortest(value: Any, kind: pa.DataType) -> Any:
@@ -92,17 +117,22 @@ def _shortest(value: Any, kind: pa.DataType) -> Any:
     return float(str(kind.to_pandas_dtype()(value)))
 
 
-def read_query(query: str, database_url: str) -> pd.DataFrame:
-    """The result of ``query``. Raises TopicTableError, never with the URL's password."""
+def read_query(query: str, database_url: str) -> Iterator[pd.DataFrame]:
+    """The result of ``query``, as ``read_file``. Raises TopicTableError, never with a password."""
     url = _parsed(database_url)
     try:
         engine = create_engine(url)
         try:
             with engine.connect() as connection:
                 # A colon in it is no parameter: nobody would give it a value.
-                result = connection.execute(text(query.replace(":", r"\:")))
+                statement = text(query.replace(":", r"\:"))
+                options = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
+                result = connection.execute(statement, execution_options=options)
+                names = list(result.keys())
+                yield pd.DataFrame(columns=names, dtype=object)
                 # Not by pandas.read_sql_query, which makes floats of integers and decimals.
-                return pd.DataFrame(result.all(), columns=list(result.keys()), dtype=object)
+                for rows in result.partitions(ROWS_AT_ONCE):
+                    yield pd.DataFrame(rows, columns=names, dtype=object)
         finally:
             engine.dispose()
     except (SQLAlchemyError, ImportError) as error:
@@ -130,27 +160,35 @@ def _parsed(database_url: str) -> URL:
 
 
 def rows_of(
-    table: pd.DataFrame, columns: Iterable[str], *, source: str
-) -> Iterator[Mapping[str, str]]:
+    frames: Iterable[pd.DataFrame], columns: Iterable[str], *, source: str
+) -> Iterator[dict[str, str]]:
     """Each row as column → text, for ``columns`` only. Raises TopicTableError."""
     wanted = sorted(columns)
-    missing = [column for column in wanted if column not in table.columns]
+    is_empty = True
+    for frame in frames:
+        _refuse_other_columns(list(frame.columns), wanted, source)
+        for row in _rows(frame[wanted]):
+            is_empty = False
+            yield row
+    if is_empty:
+        raise TopicTableError(f"{source} has a header and no rows; add at least one topic")
+
+
+def _refuse_other_columns(found: list[str], wanted: list[str], source: str) -> None:
+    missing = [column for column in wanted if column not in found]
     if missing:
         raise TopicTableError(
             f"{source} has no column {', '.join(map(repr, missing))}; it has "
-            f"{', '.join(map(repr, map(str, table.columns)))}. Correct the table, or the names in "
+            f"{', '.join(map(repr, map(str, found)))}. Correct the table, or the names in "
             "the site file"
         )
-    if table.empty:
-        raise TopicTableError(f"{source} has a header and no rows; add at least one topic")
     # Only those that are used: a spreadsheet's empty columns all have the same empty name.
-    repeated = [column for column in wanted if list(table.columns).count(column) > 1]
+    repeated = [column for column in wanted if found.count(column) > 1]
     if repeated:
         raise TopicTableError(f"{source} has the column {repeated[0]!r} twice; rename one")
-    return _rows(table[wanted])
 
 
-def _rows(table: pd.DataFrame) -> Iterator[Mapping[str, str]]:
+def _rows(table: pd.DataFrame) -> Iterator[dict[str, str]]:
     names = list(table.columns)
     for values in table.itertuples(index=False, name=None):
         yield {name: _as_text(value) for name, value in zip(names, values, strict=True)}

@@ -4,7 +4,7 @@ What belongs here: the definition, and which pages and stages a run of it means.
 own way through all three, so no page waits for the slowest one.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import dagster as dg
@@ -78,7 +78,7 @@ def _materialize(
             "give `topics`; or `buckets` instead, on a site with `partition_by: bucket`"
         )
     named = _named(context, config)
-    only: Container[str] = named
+    only: tuple[str, ...] | TopicsOf = named
     buckets: tuple[str, ...] = ()
     selection = Selection(site=assets.name, topics=named, stages=stages)
     if assets.buckets is not None and (config.buckets or _has_partitions(context)):

@@ -3,7 +3,7 @@
 Adapters implement these; operations receive them as arguments. Nothing here knows a vendor.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -20,6 +20,25 @@ class Verdict(StrEnum):
     PRESENT = "present"
     ABSENT = "absent"
     UNKNOWN = "unknown"
+
+
+# --- the topic table ----------------------------------------------------------------------------
+
+
+@runtime_checkable
+class TopicTable(Protocol):
+    """The rows of a site's topic table, read anew each time they are asked for."""
+
+    def __iter__(self) -> Iterator[Mapping[str, str]]:
+        """Each row as column → text. Raises TopicTableError, also after some rows."""
+        ...
+
+    def identity(self) -> str | None:
+        """Equal only for equal rows that are understood alike, and cheaper than reading them.
+
+        None where nothing is: the rows are then never known to be the same.
+        """
+        ...
 
 
 # --- the language model -------------------------------------------------------------------------

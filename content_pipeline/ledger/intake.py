@@ -5,39 +5,24 @@ again for what is already wanted writes nothing. A row that cannot become a page
 page job with the reason, so that it is seen wherever pages are seen.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, RowMapping, func, insert, or_, select
+from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from content_pipeline.core import identity
-from content_pipeline.core.site import SiteSettings
-from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic
-from content_pipeline.ledger import deadlines, known_topics, planner, regenerations, row_numbers
+from content_pipeline.ledger import known_topics, planner, row_numbers, taken_tables, wishes
 from content_pipeline.ledger.refused import (
     Refused,
     note_rejected_rows,
     refusal_of,
     refused_row,
 )
-from content_pipeline.ledger.resting import WANTED_AGAIN, move_resting
-from content_pipeline.ledger.retirement import retire_absent
+from content_pipeline.ledger.retirement import count_others, retire_absent
 from content_pipeline.ledger.rollbacks import cause_of_refusal
-from content_pipeline.ledger.schema import (
-    TopicStatus,
-    page_jobs,
-    pages,
-    seconds_from_now,
-    sites,
-    topics,
-    transitions,
-)
-
-BATCH = 2_000
-"""Rows per statement: large enough to be fast, small enough for a bounded memory."""
+from content_pipeline.ledger.schema import TopicStatus, sites, topics
+from content_pipeline.ledger.wishes import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,82 +41,103 @@ class Intake:
     """Topics that left the table."""
     rolled_back: str | None = None
     """Why nothing new is wanted: the way of making pages was rolled back, and who said so."""
+    changed: int = 0
+    """As ``wanted``, with the page jobs that say why a topic is refused."""
+
+
+def joined(intakes: Iterable[Intake]) -> Intake:
+    """What came of several intakes of one site, as of one."""
+    topic_keys: list[str] = []
+    refused: list[str] = []
+    retired: list[str] = []
+    wanted = unchanged = rejected = changed = 0
+    rolled_back = None
+    for each in intakes:
+        topic_keys += each.topic_keys
+        refused += each.refused
+        retired += each.retired
+        wanted += each.wanted
+        unchanged += each.unchanged
+        rejected += each.rejected
+        changed += each.changed
+        rolled_back = each.rolled_back
+    return Intake(
+        topic_keys=tuple(topic_keys),
+        wanted=wanted,
+        unchanged=unchanged,
+        rejected=rejected,
+        refused=tuple(refused),
+        retired=tuple(retired),
+        rolled_back=rolled_back,
+        changed=changed,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """Who asks, and for which way of making pages."""
+class Part:
+    """Some rows of a table, read; no topic is in two parts of it."""
 
-    site: SiteSettings
-    generation_version: str
-    model_route: str
-    requested_by: str
+    topics: Sequence[tuple[int, Topic]]
+    """With their row numbers."""
+    rejected: Sequence[RejectedRow] = ()
+    refused: Sequence[Refused] = ()
+    """Topics that were refused at an earlier intake of these very rows."""
 
 
-def take_in(
-    connection: Connection,
-    request: Request,
-    rows: Sequence[tuple[int, Topic]],
-    rejected: Sequence[RejectedRow],
-    only: Container[str] | None = None,
-) -> Intake:
-    """Make the ledger want ``rows`` (row number, topic) and remember ``rejected``.
+def take_in(connection: Connection, request: Request, parts: Iterable[Part]) -> Intake:
+    """Make the ledger want a whole table, a part of it in memory at a time.
 
-    ``only``: the keys that are wanted now. All of ``rows`` still decide to whom a path belongs.
+    Which one it was is forgotten: who knows remembers it (``taken_tables``). Raises
+    TopicTableError, as the reading of ``parts`` may as well: the caller's transaction is then
+    rolled back, and nothing was changed.
     """
-    site = request.site.site
-    _one_at_a_time(connection, request)
-    known = known_topics.known(connection, site, None if only is None else (rows, rejected))
-    owners = known_topics.path_owners(connection, site, None if only is None else rows)
-    accepted: list[tuple[int, Topic]] = []
-    refused = [refused_row(row) for row in rejected if row.key is not None]
-    for number, topic in rows:
-        before = known.get(topic.key)
-        failure = refusal_of(topic, before["path"] if before else None, owners)
-        if failure is None:
-            owners[topic.path] = topic.key
-            accepted.append((number, topic))
-        else:
-            refused.append(
-                Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
-            )
-    if only is None:
-        note_rejected_rows(connection, site, rejected)
-    else:
-        accepted = [(number, topic) for number, topic in accepted if topic.key in only]
-        refused = [item for item in refused if item.key in only]
-    retired: tuple[str, ...] = ()
-    if only is None:
-        present = {topic.key for _, topic in accepted} | {item.key for item in refused}
-        retired = retire_absent(
-            connection, site, request.site.topics, present, worker=request.requested_by
-        )
-    rolled_back = cause_of_refusal(connection, site, request.generation_version)
-    wanted = 0 if rolled_back else _want(connection, request, accepted, known)
-    new_refusals = _refuse(connection, request, refused, known)
-    numbers = {topic.key: number for number, topic in accepted}
-    numbers |= {item.key: item.row_number for item in refused}
-    row_numbers.keep(connection, site, numbers, known)
-    planner.learn_of(connection, wanted + new_refusals)
-    return Intake(
-        topic_keys=tuple(numbers),
-        wanted=wanted,
-        unchanged=len(accepted) - wanted,
-        rejected=len(refused) + sum(row.key is None for row in rejected if only is None),
-        refused=tuple(item.key for item in refused),
-        retired=retired,
-        rolled_back=rolled_back,
+    begin(connection, request)
+    site, worker = request.site, request.requested_by
+    taken_tables.forget(connection, site.site)
+    before = count_others(connection, site.site)
+    nameless: list[RejectedRow] = []
+
+    def each() -> Iterator[Intake]:
+        for part in parts:
+            nameless.extend(row for row in part.rejected if row.key is None)
+            yield _take_part(connection, request, part)
+
+    took = joined(each())
+    note_rejected_rows(connection, site.site, nameless)
+    retired = retire_absent(
+        connection, site.site, site.topics, took.topic_keys, of=before, worker=worker
+    )
+    planner.learn_of(connection, took.changed)
+    rolled_back = cause_of_refusal(connection, site.site, request.generation_version)
+    return replace(
+        took, rejected=took.rejected + len(nameless), retired=retired, rolled_back=rolled_back
     )
 
 
-def lock(connection: Connection, site: str) -> None:
-    """Until the transaction ends, nobody else changes what the site's topics want."""
-    connection.execute(
-        select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site}", 0)))
-    )
+def take_in_some(
+    connection: Connection, request: Request, part: Part, only: Container[str]
+) -> Intake:
+    """Make the ledger want the topics of ``only``; all of ``part`` decide to whom a path belongs.
+
+    No topic is missed that is not in it. The topics may be of two tables afterwards.
+    """
+    begin(connection, request)
+    taken_tables.forget(connection, request.site.site)
+    took = _take_part(connection, request, part, only)
+    planner.learn_of(connection, took.changed)
+    return took
 
 
-def _one_at_a_time(connection: Connection, request: Request) -> None:
+def take_in_kept(connection: Connection, request: Request, parts: Iterable[Part]) -> Intake:
+    """Make the ledger want some topics of the table that all of them are of, by what it holds."""
+    begin(connection, request)
+    took = joined(_take_part(connection, request, part) for part in parts)
+    planner.learn_of(connection, took.changed)
+    return took
+
+
+def begin(connection: Connection, request: Request) -> None:
+    """Keep other intakes of the site out, and keep what it declares of itself."""
     site = request.site
     lock(connection, site.site)
     declared = {
@@ -151,191 +157,54 @@ def _one_at_a_time(connection: Connection, request: Request) -> None:
     )
 
 
-def _want(
-    connection: Connection,
-    request: Request,
-    accepted: Sequence[tuple[int, Topic]],
-    known: Mapping[str, RowMapping],
-) -> int:
-    """Want the accepted topics; how many of their page jobs were not wanted before."""
-    site = request.site
-    changed: list[tuple[int, Topic, str]] = []
-    made_anew = regenerations.newest(connection, site.site, request.generation_version)
-    for number, topic in accepted:
-        job_id = made_anew.get((topic.key, topic.input_hash)) or identity.page_job_id(
-            site.site, topic.key, topic.input_hash, request.generation_version, nonce=""
-        )
-        before = known.get(topic.key)
-        # A wanted job can have been superseded: newer input was published while it was taken back,
-        # or its topic left the table for a while.
-        if (
-            before is None
-            or before["current_job_id"] != job_id
-            or before["state"] in WANTED_AGAIN
-            or before["status"] == TopicStatus.RETIRED
-        ):
-            changed.append((number, topic, job_id))
-    for batch in _batches(
-        [
-            {
-                "page_id": identity.page_id(site.site, topic.path),
-                "site": site.site,
-                "path": topic.path,
-                "topic_key": topic.key,
-            }
-            for _, topic, _ in changed
-        ]
-    ):
-        connection.execute(upsert(pages).on_conflict_do_nothing(), batch)
-    _point_topics(
-        connection,
-        [
-            {
-                "site": site.site,
-                "topic_key": topic.key,
-                "name": topic.name,
-                "row_number": number,
-                "status": TopicStatus.ACTIVE,
-                "message": None,
-                "page_id": identity.page_id(site.site, topic.path),
-                "input_hash": topic.input_hash,
-                "current_job_id": job_id,
-            }
-            for number, topic, job_id in changed
-        ],
+def lock(connection: Connection, site: str) -> None:
+    """Until the transaction ends, nobody else changes what the site's topics want."""
+    connection.execute(
+        select(func.pg_advisory_xact_lock(func.hashtextextended(f"intake:{site}", 0)))
     )
-    created = _create_jobs(
-        connection,
-        request,
-        [
-            _job_values(request, topic.key, job_id, topic.input_hash)
-            | {
-                "page_id": identity.page_id(site.site, topic.path),
-                "state": PageJobState.QUEUED,
-                "input_columns": dict(topic.columns),
-            }
-            for _, topic, job_id in changed
-        ],
-    )
-    again = [job_id for _, _, job_id in changed if job_id not in created]
-    deadlines.renew(connection, again)
-    for job_id in again:
-        move_resting(connection, job_id, sources=WANTED_AGAIN, worker=request.requested_by)
-    return len(changed)
 
 
-def _refuse(
-    connection: Connection,
-    request: Request,
-    refused: Sequence[Refused],
-    known: Mapping[str, RowMapping],
-) -> int:
-    """Keep each refused topic as a failed page job that says why; how many are new."""
+def _take_part(
+    connection: Connection, request: Request, part: Part, only: Container[str] | None = None
+) -> Intake:
     site = request.site.site
-    new: list[tuple[Refused, str, str]] = []
-    for item in refused:
-        refusal_hash = identity.digest("refused", item.failure.message)
-        job_id = identity.page_job_id(
-            site, item.key, refusal_hash, request.generation_version, nonce=""
-        )
-        before = known.get(item.key)
-        if before is None or before["current_job_id"] != job_id:
-            new.append((item, refusal_hash, job_id))
-    _point_topics(
-        connection,
-        [
-            {
-                "site": site,
-                "topic_key": item.key,
-                "name": item.name,
-                "row_number": item.row_number,
-                "status": TopicStatus.REJECTED,
-                "message": item.failure.message,
-                "input_hash": refusal_hash,
-                "current_job_id": job_id,
-            }
-            for item, refusal_hash, job_id in new
-        ],
+    refused = [*map(refused_row, _with_a_key(part.rejected)), *part.refused]
+    keys = [topic.key for _, topic in part.topics] + [item.key for item in refused]
+    known = known_topics.known(connection, site, keys)
+    owners = known_topics.path_owners(connection, site, [t.path for _, t in part.topics])
+    accepted: list[tuple[int, Topic]] = []
+    for number, topic in part.topics:
+        before = known.get(topic.key)
+        failure = refusal_of(topic, before["path"] if before else None, owners)
+        if failure is None:
+            owners[topic.path] = topic.key
+            accepted.append((number, topic))
+        else:
+            refused.append(
+                Refused(key=topic.key, row_number=number, name=topic.name, failure=failure)
+            )
+    if only is not None:
+        accepted = [(number, topic) for number, topic in accepted if topic.key in only]
+        refused = [item for item in refused if item.key in only]
+    rolled_back = cause_of_refusal(connection, site, request.generation_version)
+    wanted = 0 if rolled_back else wishes.want(connection, request, accepted, known)
+    new_refusals = wishes.refuse(connection, request, refused, known)
+    numbers = {topic.key: number for number, topic in accepted}
+    numbers |= {item.key: item.row_number for item in refused}
+    row_numbers.keep(connection, site, numbers, known)
+    return Intake(
+        topic_keys=tuple(numbers),
+        wanted=wanted,
+        unchanged=len(accepted) - wanted,
+        rejected=len(refused),
+        refused=tuple(item.key for item in refused),
+        rolled_back=rolled_back,
+        changed=wanted + new_refusals,
     )
-    _create_jobs(
-        connection,
-        request,
-        [
-            _job_values(request, item.key, job_id, refusal_hash)
-            | {
-                "page_id": None,
-                "state": PageJobState.FAILED_TERMINAL,
-                "input_columns": {},
-                "failure_class": item.failure.failure_class,
-                "failure_message": item.failure.message,
-            }
-            for item, refusal_hash, job_id in new
-        ],
-        finished=True,
-    )
-    return len(new)
 
 
-def _job_values(request: Request, topic_key: str, job_id: str, input_hash: str) -> dict[str, Any]:
-    return {
-        "page_job_id": job_id,
-        "site": request.site.site,
-        "topic_key": topic_key,
-        "input_hash": input_hash,
-        "generation_version": request.generation_version,
-        "owner": request.site.owner,
-        "requested_by": request.requested_by,
-    }
-
-
-def _point_topics(connection: Connection, values: Sequence[dict[str, Any]]) -> None:
-    """Insert or update topics; a column that ``values`` leaves out keeps what it holds."""
-    statement = upsert(topics)
-    if values:
-        changed = [name for name in values[0] if name not in ("site", "topic_key")]
-        statement = statement.on_conflict_do_update(
-            index_elements=[topics.c.site, topics.c.topic_key],
-            set_={name: statement.excluded[name] for name in (*changed, "noted")}
-            | {"updated_at": func.now()},
-        )
-    for batch in _batches(values):
-        connection.execute(statement, batch)
-
-
-def _create_jobs(
-    connection: Connection,
-    request: Request,
-    values: Sequence[dict[str, Any]],
-    *,
-    finished: bool = False,
-) -> frozenset[str]:
-    """Insert the page jobs that do not exist, each with its first transition; their ids."""
-    deadline_at = seconds_from_now(request.site.lane.page_deadline_s)
-    inserting = upsert(page_jobs).on_conflict_do_nothing().values(deadline_at=deadline_at)
-    if finished:
-        inserting = inserting.values(finished_at=func.now())
-    statement = inserting.returning(page_jobs.c.page_job_id, page_jobs.c.state)
-    created: set[str] = set()
-    for batch in _batches(values):
-        first = [
-            {
-                "page_job_id": row.page_job_id,
-                "sequence": 1,
-                "to_state": row.state,
-                "why": "asked for",
-                "worker": request.requested_by,
-            }
-            for row in connection.execute(statement, batch)
-        ]
-        if first:
-            connection.execute(insert(transitions), first)
-        created |= {item["page_job_id"] for item in first}
-    return frozenset(created)
-
-
-def _batches(values: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    for start in range(0, len(values), BATCH):
-        yield list(values[start : start + BATCH])
+def _with_a_key(rejected: Sequence[RejectedRow]) -> list[RejectedRow]:
+    return [row for row in rejected if row.key is not None]
 
 
 def topic_keys(connection: Connection, site: str) -> list[str]:

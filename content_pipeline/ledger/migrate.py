@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from content_pipeline.ledger.schema import SCHEMA
 
-HEAD = "0019"
+HEAD = "0020"
 """The newest migration, compared with the database at every start."""
 
 _SCRIPTS = Path(__file__).parent / "migrations"

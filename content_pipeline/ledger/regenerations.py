@@ -4,11 +4,14 @@ What belongs here: the new page job, whose nonce sets it apart, and which page j
 input stands for since. The nonce is a count, not a random number: asking twice at once is one wish.
 """
 
-from sqlalchemy import Connection, and_, func, insert, literal, select, update
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, and_, any_, func, insert, literal, select, update
 
 from content_pipeline.core import identity
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import deadlines
+from content_pipeline.ledger.known_topics import texts
 from content_pipeline.ledger.schema import (
     TopicStatus,
     draft_revisions,
@@ -80,16 +83,16 @@ def begin_anew(connection: Connection, page_job_id: str, *, why: str, requested_
 
 
 def newest(
-    connection: Connection, site: str, generation_version: str
+    connection: Connection, site: str, generation_version: str, topic_keys: Sequence[str]
 ) -> dict[tuple[str, str], str]:
     """Topic key and input hash → the last page job that was deliberately made anew for them.
 
-    An intake of that input wants this one, not the one it replaced.
+    An intake of that input wants this one, not the one it replaced. Only of ``topic_keys``.
     """
     rows = connection.execute(
         select(page_jobs.c.topic_key, page_jobs.c.input_hash, page_jobs.c.page_job_id)
         .where(page_jobs.c.site == site, page_jobs.c.generation_version == generation_version)
-        .where(page_jobs.c.nonce != "")
+        .where(page_jobs.c.nonce != "", page_jobs.c.topic_key == any_(texts(topic_keys)))
         .order_by(page_jobs.c.created_at)
     )
     return {(row.topic_key, row.input_hash): row.page_job_id for row in rows}

@@ -7,6 +7,7 @@ table stays as it is, and wins again as soon as it says something new in that pl
 from collections.abc import Iterable, Mapping
 
 from content_pipeline.core.errors import ConfigurationError, UnknownPage
+from content_pipeline.core.identity import digest
 from content_pipeline.core.site import SiteSettings
 from content_pipeline.core.topics import RejectedRow, parse_row
 from content_pipeline.ledger import input_fixes, reports
@@ -18,6 +19,7 @@ class Corrections:
     """The fixes in force for a site's rows, and which of them the rows have outdated."""
 
     def __init__(self, fixes: Mapping[str, Mapping[str, InputFix]], id_column: str) -> None:
+        self._all = [fix for of_topic in fixes.values() for fix in of_topic.values()]
         self._fixes = dict(fixes)
         self._id_column = id_column
         self.outdated: list[InputFix] = []
@@ -36,6 +38,14 @@ class Corrections:
             else:
                 self.outdated.append(fix)
         return corrected
+
+    def identity(self) -> str:
+        """Equal for corrections that make the same of the same rows; without outdated ones."""
+        fixes = [fix for fix in self._all if fix not in self.outdated]
+        return digest(
+            "corrections",
+            sorted([fix.topic_key, fix.column, fix.table_value, fix.value] for fix in fixes),
+        )
 
 
 def fix_input(

@@ -12,10 +12,11 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from content_pipeline.adapters import tables as reader
 from content_pipeline.adapters.tables import read_file, read_query, rows_of
 from content_pipeline.core.errors import TopicTableError
 from content_pipeline.core.topics import MALFORMED, UNREADABLE
@@ -172,6 +173,7 @@ cells = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
 tables = st.lists(st.tuples(cells.map("k{}".format), cells), min_size=1, max_size=8)
 
 
+@settings(deadline=None)
 @given(table=tables)
 def test_whatever_is_written_as_csv_is_read_as_it_was(
     folder: Path, table: list[tuple[str, str]]
@@ -181,6 +183,7 @@ def test_whatever_is_written_as_csv_is_read_as_it_was(
     assert csv_pairs(folder, file.getvalue().encode()) == table
 
 
+@settings(deadline=None)
 @given(
     content=st.binary(max_size=200) | st.text(alphabet='"a,\n\r\x00é;', max_size=60).map(str.encode)
 )
@@ -209,7 +212,7 @@ def test_a_file_that_is_no_table_says_what_is_wrong(
     elif name != "nowhere.csv":
         path.write_text("code,name\n")
     with pytest.raises(TopicTableError) as caught:
-        read_file(path)
+        list(read_file(path))
     assert message.format(path=path) in str(caught.value)
 
 
@@ -217,6 +220,34 @@ def test_the_ending_may_be_written_in_capitals(tmp_path: Path) -> None:
     path = tmp_path / "TOWNS.CSV"
     path.write_text("code,name\nber,Berlin\n")
     assert rows(path) == [{"code": "ber", "name": "Berlin"}]
+
+
+def test_a_file_is_read_a_stretch_at_a_time_and_an_error_comes_where_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ROWS_AT_ONCE", 2)
+    path = folder / "long.csv"
+    path.write_text('code,name\n1,a\n\n2,b\n3,c\n4,"d\n5,e\n')
+    found = rows_of(read_file(path), PAIR, source="towns.csv")
+    assert [next(found)["code"] for _ in range(2)] == ["1", "2"]
+    with pytest.raises(TopicTableError, match="in the row that begins at line 6"):
+        list(found)
+
+
+@pytest.mark.parametrize("stretch", [1, 2, 3, 100])
+def test_all_rows_come_whatever_the_stretch(
+    stretch: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ROWS_AT_ONCE", stretch)
+    pairs = [(str(number), f"town {number}") for number in range(3)]
+    content = "code,name\n" + "".join(f"{code},{name}\n" for code, name in pairs)
+    assert csv_pairs(folder, content.encode()) == pairs
+    columns = {"code": pa.array(["0", "1", "2"]), "name": pa.array([None, 1.5, 2.0])}
+    found = parquet_rows(folder, columns, PAIR)
+    assert [(row["code"], row["name"]) for row in found] == [("0", ""), ("1", "1.5"), ("2", "2")]
+    query = "SELECT 1 AS code, 'a' AS name UNION ALL SELECT 2, 'b' UNION ALL SELECT 3, 'c'"
+    found = query_rows(query, "sqlite://", *PAIR)
+    assert [(row["code"], row["name"]) for row in found] == [("1", "a"), ("2", "b"), ("3", "c")]
 
 
 # --- Parquet ------------------------------------------------------------------------------------
@@ -288,7 +319,7 @@ def test_a_parquet_file_that_is_damaged_is_refused(folder: Path) -> None:
     for damaged in (b"", b"PAR1", b"code,name\n", whole[:-5], whole[20:], b"x" * len(whole)):
         path.write_bytes(damaged)
         with pytest.raises(TopicTableError, match=r"damaged\.parquet cannot be read: "):
-            read_file(path)
+            list(read_file(path))
 
 
 # --- SQL ----------------------------------------------------------------------------------------
@@ -314,7 +345,7 @@ def query_rows(query: str, url: str, *columns: str) -> list[dict[str, str]]:
 
 def query_refusal(query: str, url: str) -> str:
     with pytest.raises(TopicTableError) as caught:
-        read_query(query, url)
+        list(read_query(query, url))
     assert caught.value.__cause__ is None
     return str(caught.value)
 

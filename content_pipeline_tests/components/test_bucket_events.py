@@ -1,5 +1,6 @@
 """Buckets of pages as partitions: when one is green, what it shows, and who brings it there."""
 
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -467,3 +468,33 @@ def test_scattered_buckets_are_named_and_no_other_is_touched(make_site: MakeSite
     assert site.tags_of(result)["pages/published"] == "2"
     assert {check.partition for check in site.checks_of(result)} == set(names)
     assert site.billed() == 32
+
+
+def praising(site: TownSite) -> TownSite:
+    """The site with another prompt, so that every page asked for is a new page job."""
+    (site.site.file.parent / "prompt.md").write_text("Praise {{ name }}.\n\n{{ facts }}\n")
+    loaded = load_site(site.site.file)
+    return replace(site, site=loaded, definitions=site_definitions(loaded))
+
+
+def test_the_run_of_a_bucket_takes_its_rows_from_the_ledger_where_the_table_is_the_one_taken_in(
+    make_site: MakeSite,
+) -> None:
+    site = bucket_site(make_site)
+    site.materialize_topics()
+    bucket = NAMES[0]
+    topic = OF[bucket][0]
+    with site.ledger.begin() as connection:
+        connection.execute(
+            text("UPDATE content_pipeline.topics SET name = 'of the ledger' WHERE site = :it"),
+            {"it": site.assets.name},
+        )
+    site = praising(site)
+    assert site.materialize(*Stage, pages=bucket).success
+    assert green(site)[bucket] == MATERIALIZED
+    assert site.report(topic).name == "of the ledger"
+    table = site.site.table
+    assert table is not None
+    write_table(table, rows_of(PAGES, **{topic: "its bridge"}))
+    assert site.materialize(*Stage, pages=bucket).success
+    assert site.report(topic).name in {row["name"] for row in rows_of(PAGES)}, "it is read again"

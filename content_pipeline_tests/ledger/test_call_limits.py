@@ -10,7 +10,8 @@ from content_pipeline.core.throttling import START, CallLimit, Outcome
 from content_pipeline.ledger import call_limits, intake
 from content_pipeline.ledger.call_limits import Capacity
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.ledger.intake import Request
+from content_pipeline.ledger.intake import Part
+from content_pipeline.ledger.wishes import Request
 from content_pipeline_tests.ledger.stalled import stalled_claim
 from content_pipeline_tests.ledger.wanting import leased, topics_in
 from content_pipeline_tests.operations.small_site import rows_of, settings_of
@@ -23,7 +24,8 @@ def wanted_on_route(ledger: Ledger, site: str, towns: int) -> str:
     settings, route = settings_of(site), f"account of {site}"
     request = Request(site=settings, generation_version="v1", model_route=route, requested_by="me")
     with ledger.begin() as connection:
-        intake.take_in(connection, request, topics_in(settings, rows_of(towns)), [])
+        part = Part(topics=topics_in(settings, rows_of(towns)))
+        intake.take_in(connection, request, [part])
     return route
 
 

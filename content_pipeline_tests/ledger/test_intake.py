@@ -13,7 +13,7 @@ from content_pipeline.core.states import PageJobState
 from content_pipeline.core.topics import RejectedRow
 from content_pipeline.ledger import intake
 from content_pipeline.ledger.database import Ledger
-from content_pipeline.ledger.intake import Request
+from content_pipeline.ledger.intake import Part
 from content_pipeline.ledger.leases import Selection, outlook
 from content_pipeline.ledger.schema import (
     draft_revisions,
@@ -24,6 +24,7 @@ from content_pipeline.ledger.schema import (
     topics,
     transitions,
 )
+from content_pipeline.ledger.wishes import Request
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -261,7 +262,7 @@ def test_an_intake_that_fails_leaves_nothing(ledger: Ledger, site_name: str) -> 
         site=site, generation_version="v1", model_route="scripted", requested_by="test"
     )
     with pytest.raises(DataError), ledger.begin() as connection:
-        intake.take_in(connection, request, [good, bad], [])
+        intake.take_in(connection, request, [Part(topics=[good, bad])])
     assert rows_where(ledger, sites, site=site_name) == []
     assert rows_where(ledger, topics, site=site_name) == []
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from content_pipeline.core.errors import LeaseLost, TopicTableError
 from content_pipeline.core.site import SiteSettings
@@ -11,6 +12,7 @@ from content_pipeline.core.topics import RejectedRow
 from content_pipeline.ledger import intake, jobs, retirement
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.schema import TopicStatus, page_jobs, topics, transitions
+from content_pipeline.ledger.wishes import Request
 from content_pipeline_tests.ledger.wanting import (
     current_job,
     job_in,
@@ -131,11 +133,11 @@ def test_a_row_that_cannot_be_used_is_not_gone(ledger: Ledger, site_name: str) -
 def test_asking_for_some_topics_retires_none(ledger: Ledger, site_name: str) -> None:
     site = site_with(site_name, **TAKES_OFF["unpublish"])
     published(ledger, site, 2)
-    request = intake.Request(
+    request = Request(
         site=site, generation_version="v1", model_route="scripted", requested_by="test"
     )
     with ledger.begin() as connection:
-        taken = intake.take_in(connection, request, [], [], only=["t0"])
+        taken = intake.take_in_some(connection, request, intake.Part(topics=[]), ["t0"])
     assert taken.retired == ()
     assert set(statuses(ledger, site_name).values()) == {TopicStatus.ACTIVE}
 
@@ -193,3 +195,24 @@ def test_the_move_says_why_it_was_made(ledger: Ledger, site_name: str) -> None:
     last = max(rows, key=lambda row: int(row["sequence"]))
     assert last["why"] == "its topic is retired, and the site takes such pages off"
     assert last["worker"] == "test"
+
+
+def test_more_topics_than_a_statement_has_parameters_can_go_at_once(
+    ledger: Ledger, site_name: str
+) -> None:
+    site = site_with(site_name)
+    take_in(ledger, site, rows_of(1))
+    many = 70_000
+    with ledger.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO content_pipeline.topics "
+                "(site, topic_key, name, row_number, status, input_hash) "
+                "SELECT :site, 'gone' || n, 'n', n, 'active', 'h' FROM generate_series(1, :many) n"
+            ),
+            {"site": site_name, "many": many},
+        )
+    assert len(take_in(ledger, site, rows_of(1)).retired) == many
+    with ledger.begin() as connection:
+        assert retirement.count(connection, site_name) == many
+        assert retirement.count_others(connection, site_name) == 1

@@ -3,6 +3,7 @@
 from content_pipeline.ledger import intake, reports, row_numbers
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.schema import page_jobs, topics
+from content_pipeline.ledger.wishes import Request
 from content_pipeline_tests.ledger.wanting import rows_where, take_in, topics_in
 from content_pipeline_tests.operations.small_site import rows_of, settings_of
 
@@ -57,12 +58,12 @@ def test_a_refused_row_is_shown_where_it_stands_now(ledger: Ledger, site_name: s
 def test_only_what_is_asked_for_alone_is_touched(ledger: Ledger, site_name: str) -> None:
     site, rows = settings_of(site_name), rows_of(3)
     take_in(ledger, site, rows)
-    request = intake.Request(
+    request = Request(
         site=site, generation_version="v1", model_route="scripted", requested_by="test"
     )
     with ledger.begin() as connection:
         again = topics_in(site, reversed(rows))
-        intake.take_in(connection, request, again, [], only=["t0"])
+        intake.take_in_some(connection, request, intake.Part(topics=again), ["t0"])
     assert numbers(ledger, site_name) == {"t0": 3, "t1": 2, "t2": 3}
 
 

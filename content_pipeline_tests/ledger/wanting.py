@@ -17,11 +17,12 @@ from content_pipeline.core.states import FINAL, PageJobState
 from content_pipeline.core.topics import RejectedRow, Topic, parse_row
 from content_pipeline.ledger import attempts, drafts, intake, jobs, leases, spend
 from content_pipeline.ledger.database import Lease, Ledger
-from content_pipeline.ledger.intake import Intake, Request
+from content_pipeline.ledger.intake import Intake, Part
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import AttemptKind, page_jobs, topics
 from content_pipeline.ledger.spend import Caps
+from content_pipeline.ledger.wishes import Request
 from content_pipeline_tests.operations.small_site import FACTS, settings_of
 
 AMPLE = Caps(page_usd=Decimal(1_000), site_day_usd=Decimal(1_000_000))
@@ -91,7 +92,8 @@ def take_in(
         site=site, generation_version=version, model_route="scripted", requested_by="test"
     )
     with ledger.begin() as connection:
-        return intake.take_in(connection, request, topics_in(site, rows), rejected)
+        part = Part(topics=topics_in(site, rows), rejected=rejected)
+        return intake.take_in(connection, request, [part])
 
 
 def wanted(ledger: Ledger, name: str, rows: Iterable[Mapping[str, str]]) -> None:

@@ -23,6 +23,7 @@ from content_pipeline.ledger.schema.pages import (
     rejected_rows,
     sites,
     step_outputs,
+    taken_tables,
     topics,
     transitions,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "spend",
     "step_outputs",
     "surveys",
+    "taken_tables",
     "topic_notes",
     "topics",
     "transitions",

@@ -141,6 +141,16 @@ rejected_rows = Table(
     comment="Rows of the last intake whose id is unusable, so that no page job can carry them",
 )
 
+taken_tables = Table(
+    "taken_tables",
+    metadata,
+    Column("site", Text, ForeignKey("sites.site"), nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("taken_in_at", Time, nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("site"),
+    comment="The topic table that all topics of a site are of, as its rows and their rules",
+)
+
 page_jobs = Table(
     "page_jobs",
     metadata,
