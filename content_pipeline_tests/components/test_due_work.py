@@ -83,7 +83,8 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     site.materialize_topics()
     site.materialize(*Stage, pages="t01")
     said = told(tick(site, "due_work_sensor"))
-    assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
+    assert said.startswith("1 pages wait; the first is due in ")
+    assert 400 < waited_s(said) <= 660, "600 s and some jitter, less what a busy machine takes"
 
 
 def test_many_pages_that_wait_are_not_all_counted(
