@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import Engine, QueuePool, create_engine, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from content_pipeline.postgres.idle_checks import IDLE_S, check_when_idle
 from content_pipeline.postgres.server import EmbeddedServer
@@ -26,9 +27,9 @@ class Watched:
         self.others = create_engine(self.engine.url)
         asked = self.engine.dialect.do_ping
 
-        def counted(connection: object) -> bool:
+        def counted(dbapi_connection: DBAPIConnection) -> bool:
             self.pings += 1
-            return asked(connection)  # type: ignore[arg-type]
+            return asked(dbapi_connection)
 
         self.engine.dialect.do_ping = counted  # type: ignore[method-assign]
 
