@@ -1,4 +1,4 @@
-"""``sensors``: what a tick of each sensor, and of the schedule, takes at 10,000 and 1,000,000 pages.
+"""``sensors``: what a tick of each sensor, and the schedule's, takes at 10,000 and 1,000,000 pages.
 
 What belongs here: each sensor's ``run_once`` over a real instance and a ledger of realistic states
 while nothing is due, which is when it looks furthest; and those of the repair sensor that have
