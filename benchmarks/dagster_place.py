@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.place import REPOSITORY, command_environment
 from content_pipeline.config import INSTANCE_FILE, Project
 
@@ -116,13 +118,16 @@ def _loaded(dev: DagsterDev) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does; what does not listen is killed."""
+    """As Ctrl-C does; what does not listen is killed, code servers too, which outlive a parent."""
+    family = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     try:
         process.wait(STOPS_WITHIN_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    for left in psutil.wait_procs(family, timeout=STOPS_WITHIN_S)[1]:
+        left.kill()
 
 
 def _free_port() -> int:

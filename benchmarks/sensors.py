@@ -1,4 +1,4 @@
-"""``sensors``: what a tick of each sensor takes at 10,000 and at 1,000,000 pages.
+"""``sensors``: what a tick of each sensor, and the schedule's, takes at 10,000 and 1,000,000 pages.
 
 What belongs here: each sensor's ``run_once`` over a real instance and a ledger of realistic states
 while nothing is due, which is when it looks furthest; and those of the repair sensor that have
@@ -7,7 +7,7 @@ pages to tell of, which is when it has most to do.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import dagster as dg
 from rich.console import Console
@@ -22,12 +22,16 @@ from content_pipeline.bootstrap import open_ledger, utc_now
 from content_pipeline.components import (
     due_work,
     partitions_sensor,
+    planned_runs,
     reconciling,
     repairing,
     site_watch,
 )
+from content_pipeline.components.nightly_plan import build_plan_job
 from content_pipeline.components.partitions_sensor import Cursor
+from content_pipeline.components.planned_runs import PlanCursor
 from content_pipeline.components.repairing import THE_BEGIN, RepairCursor
+from content_pipeline.components.schedule import build_schedule
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.config import Project, environment
 from content_pipeline.ledger import noted_topics
@@ -141,9 +145,10 @@ def _sensors() -> list[tuple[str, Callable[[Place], object]]]:
         ("site changes", lambda p: site_watch.run_once(p.instance, p.ledger, p.assets)),
         ("partitions, all new", lambda p: _register_from(p, 0)),
         ("partitions, none new", lambda p: _register_from(p, _last_topic(p))),
+        ("planned runs", lambda p: planned_runs.run_once(p.instance, p.ledger, p.assets, _NO_PLAN)),
+        ("the schedule's tick", _schedule_tick),
         ("repair, nothing changed", _Repair(since=Position(at=utc_now())).tick),
         ("repair, Dagster knows no page", _Repair(since=THE_BEGIN).tick),
-        ("repair, Dagster knows every page", _Repair(since=THE_BEGIN).tick),
     ]
 
 
@@ -152,13 +157,22 @@ class _Repair:
     """Ticks of the repair sensor, each going on where the one before stopped."""
 
     since: Position
-    looked_at: list[int] = field(default_factory=list)
 
     def tick(self, place: Place) -> None:
         cursor = RepairCursor(position=self.since)
         look = repairing.run_once(place.instance, place.ledger, place.assets, cursor, settled_s=0)
         self.since = look.cursor.position
-        self.looked_at.append(look.looked_at)
+
+
+_NO_PLAN = PlanCursor()
+
+
+def _schedule_tick(place: Place) -> object:
+    """The whole evaluation, as Dagster's code server does it."""
+    schedule = build_schedule(place.assets, build_plan_job(place.assets))
+    at = utc_now()
+    with dg.build_schedule_context(place.instance, scheduled_execution_time=at) as context:
+        return schedule.evaluate_tick(context)
 
 
 def _last_topic(place: Place) -> int:
