@@ -60,7 +60,7 @@ def publish(runtime: SiteRuntime, job: PageJob, lease: Lease) -> PageJob:
     """
     with runtime.ledger.single() as connection:
         article = drafts.load(connection, job)
-    # Takes 3 ms, in which the transaction would keep all others of the site from their turn.
+    # Before the transaction, in which all others of the site would wait for it with their turn.
     document = _rendered(runtime, job, article)
     rate = runtime.site.schedule.rate
     with runtime.ledger.fenced(lease) as connection:

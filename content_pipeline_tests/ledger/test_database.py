@@ -2,12 +2,18 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import insert, text
 from sqlalchemy.exc import IntegrityError
 
-from content_pipeline.ledger.database import TRUSTED_IDLE_S, Ledger, create_ledger_engine
+from content_pipeline.ledger.database import (
+    CONNECTIONS,
+    TRUSTED_IDLE_S,
+    Ledger,
+    create_ledger_engine,
+)
 from content_pipeline.ledger.schema import sites
 from content_pipeline_tests.ledger.wanting import leased, rows_where, wanted
 from content_pipeline_tests.operations.small_site import rows_of
@@ -67,6 +73,30 @@ def test_a_busy_connection_is_used_again(own: Ledger) -> None:
         with own.begin() as connection:
             pids.add(connection.execute(PID).scalar_one())
     assert len(pids) == 1
+
+
+def test_no_more_connections_are_made_than_are_kept(own: Ledger) -> None:
+    def ask(_: int) -> int:
+        with own.begin() as connection:
+            return int(connection.execute(PID).scalar_one())
+
+    with ThreadPoolExecutor(4 * CONNECTIONS) as pool:
+        assert len(set(pool.map(ask, range(20 * CONNECTIONS)))) <= CONNECTIONS
+
+
+def test_a_single_statement_is_kept_and_what_follows_is_a_transaction_again(
+    own: Ledger, site_name: str
+) -> None:
+    with own.single() as connection:
+        pid = connection.execute(PID).scalar_one()
+        connection.execute(insert(sites).values(site=site_name, title="t", base_url="b", owner="o"))
+        connection.rollback()
+    assert len(rows_where(own, sites, site=site_name)) == 1
+    with pytest.raises(ZeroDivisionError):
+        add_site(own, f"{site_name}_b", then_fail=True)
+    assert rows_where(own, sites, site=f"{site_name}_b") == []
+    with own.begin() as connection:
+        assert connection.execute(PID).scalar_one() == pid, "it was the same connection"
 
 
 @pytest.mark.parametrize(("repeatable", "commits"), [(False, "on"), (True, "off")])

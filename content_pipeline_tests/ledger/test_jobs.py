@@ -58,6 +58,7 @@ def test_a_job_is_read_with_what_a_step_needs(ledger: Ledger, site: str) -> None
     }
     assert (job.is_due, job.cancel_requested, job.is_current) == (True, False, True)
     assert (job.baseline, job.remote_id, job.published_content_hash) == (None, None, None)
+    assert (job.has_outputs, job.calls, job.publishes) == (False, 0, 0)
 
 
 @pytest.mark.parametrize("state", PageJobState)
@@ -97,6 +98,18 @@ def test_of_two_who_read_the_same_job_one_moves_it(ledger: Ledger, site: str) ->
         won = list(pool.map(race, range(8)))
     assert sum(won) == 1
     assert len(rows_where(ledger, transitions, page_job_id=job.page_job_id)) == 2
+
+
+def test_a_moved_job_knows_what_was_begun_without_being_read_again(
+    ledger: Ledger, site: str
+) -> None:
+    job, lease = job_in(ledger, site, S.GENERATING)
+    assert (job.has_outputs, job.calls, job.publishes) == (False, 1, 0)
+    job = moved(ledger, job, lease, S.GENERATED)
+    assert (job.has_outputs, job.calls, job.publishes) == (True, 1, 0)
+    for to in (S.VALIDATING, S.READY_TO_PUBLISH, S.PUBLISHING):
+        job = moved(ledger, job, lease, to)
+    assert (job.has_outputs, job.calls, job.publishes) == (True, 1, 1)
 
 
 def test_a_lost_race_leaves_nothing_of_its_transaction(ledger: Ledger, site: str) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import func, update
@@ -167,6 +168,17 @@ def test_a_lease_let_go_is_free_at_once(ledger: Ledger, site_name: str) -> None:
     let_go(ledger, held.lease)
     let_go(ledger, held.lease)
     assert topics_of(claimed(ledger, Selection(site=site_name))) == ["t0"]
+
+
+def test_of_leases_let_go_together_those_of_others_are_kept(ledger: Ledger, site_name: str) -> None:
+    wanted(ledger, site_name, rows_of(3))
+    mine = claimed(ledger, Selection(site=site_name, topics=("t0", "t1")))
+    claimed(ledger, Selection(site=site_name, topics=("t2",)))
+    lost = replace(mine[0].lease, token=mine[0].lease.token - 1_000_000)
+    with ledger.single() as connection:
+        leases.release(connection, mine[1].lease, lost)
+    free = claimed(ledger, Selection(site=site_name))
+    assert [claim.topic_key for claim in free] == [mine[1].topic_key]
 
 
 def test_only_selected_topics_are_claimed(ledger: Ledger, site_name: str) -> None:

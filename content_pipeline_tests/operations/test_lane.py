@@ -17,7 +17,7 @@ from content_pipeline.core.errors import ConfigurationError
 from content_pipeline.core.failures import FailureClass
 from content_pipeline.core.ports import GenerationRequest, RawResponse
 from content_pipeline.core.states import FINAL, PageJobState
-from content_pipeline.ledger import routes
+from content_pipeline.ledger import database, routes
 from content_pipeline.ledger.database import Ledger
 from content_pipeline.ledger.leases import Selection
 from content_pipeline.ledger.schema import leases as lease_rows
@@ -478,6 +478,32 @@ def test_a_page_settles_again_each_time_it_comes_to_rest(make_bench: MakeBench) 
     settled = bench.submit_and_run()
     assert [item.state for item in settled] == ["generation_uncertain", "published"]
     assert settled[-1].state in FINAL
+
+
+def test_a_lane_gets_along_with_one_connection(
+    make_bench: MakeBench, ledger_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So no thread waits for a connection while it has one: eight of those would wait for ever."""
+    monkeypatch.setattr(database, "CONNECTIONS", 1)
+    monkeypatch.setattr(database, "CONNECTION_WITHIN_S", 30.0)
+    bench = make_bench(towns=12)
+    bench.strike("drop_after")
+    bench.ledger = Ledger(database.create_ledger_engine(ledger_url))
+    try:
+        bench.submit_and_run()
+        assert set(bench.states().values()) == {"published"}
+    finally:
+        bench.ledger.dispose()
+
+
+def test_a_lane_that_is_ended_holds_no_page(make_bench: MakeBench, ledger: Ledger) -> None:
+    bench, _, _ = scripted(make_bench, 12)
+    runtime = bench.worker()
+    lane = advance(runtime, Selection(site=bench.name))
+    assert isinstance(lane, Generator)
+    next(lane)
+    lane.close()
+    assert rows_where(ledger, lease_rows, worker=runtime.worker) == []
 
 
 def test_leases_of_a_page_are_gone_when_it_rests(make_bench: MakeBench, ledger: Ledger) -> None:
