@@ -88,7 +88,10 @@ class Run:
         return events.last - events.first
 
     def each_ms(self, kind: str) -> float:
-        """Between two events of ``kind`` that are written one right after the other."""
+        """Between two events of ``kind`` that are logged one right after the other.
+
+        They are written many at once; what that takes is among the CPU of the processes.
+        """
         events = self.events[kind]
         return 1000 * (events.last - events.first) / max(events.count - 1, 1)
 

@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from content_pipeline.config import HOME_VARIABLE, Project, environment, find_project
+from content_pipeline.config import (
+    HOME_VARIABLE,
+    Project,
+    environment,
+    find_project,
+    set_default,
+)
 from content_pipeline.core.errors import ConfigurationError
 
 SITE = "type: content_pipeline.ContentSite\nattributes: {}\n"
@@ -161,3 +167,12 @@ def test_a_site_file_that_cannot_be_read_is_not_passed_over(root: Path) -> None:
 def test_the_environment_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTENT_PIPELINE_PROBE", "1")
     assert environment()["CONTENT_PIPELINE_PROBE"] == "1"
+
+
+def test_what_somebody_set_for_a_library_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIBRARY_SETTING", "theirs")
+    set_default("LIBRARY_SETTING", "ours")
+    assert environment()["LIBRARY_SETTING"] == "theirs"
+    monkeypatch.delenv("LIBRARY_SETTING")
+    set_default("LIBRARY_SETTING", "ours")
+    assert environment()["LIBRARY_SETTING"] == "ours"

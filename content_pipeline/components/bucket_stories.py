@@ -6,7 +6,7 @@ What belongs here: from a bucket's stock to what people see, as ``page_stories``
 import dagster as dg
 
 from content_pipeline.components.bucket_stock import BucketStock
-from content_pipeline.components.page_metadata import Metadata, table
+from content_pipeline.components.page_metadata import Metadata, next_action, table
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.standing import Standing, is_news
 from content_pipeline.components.stories import DONE, Story, materialization
@@ -102,9 +102,5 @@ def _row(page: PageReport, stage: Stage) -> dict[str, str | int | float]:
         "error": (page.site_change_reason if changed else page.failure_message) or "",
         "attempts": len(page.attempts),
         "usd": float(page.usd),
-        "next_action": (
-            "a person decides which text stands; see `content-pipeline conflicts`"
-            if changed and page.awaits_decision
-            else NEXT[page.state]
-        ),
+        "next_action": next_action(page) if changed else NEXT[page.state],
     }

@@ -63,6 +63,7 @@ __all__ = [
     "checked_materializations",
     "keep_events_in",
     "log_check",
+    "make_room",
     "newest_evaluation",
     "newest_materializations",
     "pool_connections",
@@ -130,6 +131,23 @@ def log_check(
     The public way, returning an AssetCheckResult, knows no partition.
     """
     context.log_event(evaluation)  # type: ignore[arg-type]
+
+
+def make_room(instance: dg.DagsterInstance, evaluation: dg.AssetCheckEvaluation) -> None:
+    """Take away what a check said of a partition without a run.
+
+    Dagster keeps one such row and refuses a second one, where it means to keep every evaluation.
+    """
+    rows = AssetCheckExecutionsTable
+    with instance.event_log_storage.index_connection() as connection:  # type: ignore[attr-defined]
+        connection.execute(
+            rows.delete().where(
+                rows.c.asset_key == evaluation.asset_key.to_string(),
+                rows.c.check_name == evaluation.check_name,
+                rows.c.partition == evaluation.partition,
+                rows.c.run_id == "",
+            )
+        )
 
 
 def checked_materializations(

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import dagster as dg
+from sqlalchemy.exc import IntegrityError
 
 from content_pipeline.components.dagster_private import (
     CheckedMaterialization,
     checked_materializations,
     log_check,
+    make_room,
 )
 from content_pipeline.components.event_store import Collected, stored_together
 
@@ -48,10 +50,18 @@ class EventLog:
     @contextmanager
     def without_run(cls, instance: dg.DagsterInstance) -> Iterator[Self]:
         """Events that belong to no run."""
+
+        def log(event: PageEvent) -> None:
+            try:
+                instance.report_runless_asset_event(event)
+            except IntegrityError:  # of a storage of Dagster's own; ours makes room itself
+                if not isinstance(event, dg.AssetCheckEvaluation):
+                    raise
+                make_room(instance, event)
+                instance.report_runless_asset_event(event)
+
         with stored_together(instance) as collected:
-            yield cls(
-                instance=instance, log=instance.report_runless_asset_event, collected=collected
-            )
+            yield cls(instance=instance, log=log, collected=collected)
 
     def newest(
         self, asset: dg.AssetKey, partitions: Sequence[str]

@@ -87,9 +87,16 @@ def artifact_metadata(seen: PageInRun, file: Path | None) -> Metadata:
     )
 
 
+def next_action(page: PageReport) -> str:
+    """What happens next with the page, and who does it."""
+    if page.awaits_decision and page.state is PageJobState.PUBLISHED:
+        return "a person decides which text stands; see `content-pipeline conflicts`"
+    return NEXT[page.state]
+
+
 def check_metadata(page: PageReport) -> Metadata:
     """The story of a page so far, whatever became of it; all text, as no plot of it makes sense."""
-    told = {"state": page.state.value, "next_action": NEXT[page.state]}
+    told = {"state": page.state.value, "next_action": next_action(page)}
     if page.failure_class:
         told |= {
             "error_class": page.failure_class.value,

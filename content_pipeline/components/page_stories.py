@@ -17,6 +17,7 @@ from content_pipeline.components.page_metadata import (
     artifact_metadata,
     check_metadata,
     draft_metadata,
+    next_action,
     page_metadata,
     preview_metadata,
 )
@@ -102,10 +103,7 @@ def _text(page: PageReport, stage: Stage, stands: Standing) -> str:
     if stage is Stage.ARTIFACT and page.awaits_decision and stands is Standing.DONE:
         assert page.site_change_found_at is not None
         found = f"{page.site_change_found_at:%Y-%m-%d %H:%M} UTC"
-        return (
-            f"{page.name}: {page.site_change_reason} (found {found}). Next: a person decides which "
-            "text stands; see `content-pipeline conflicts`."
-        )
+        return f"{page.name}: {page.site_change_reason} (found {found}). Next: {next_action(page)}."
     if stands is Standing.DONE:
         return f"{page.name}: {DONE[stage]}."
     if page.failure_class is None and page.failure_message:

@@ -11,10 +11,13 @@ from dagster_postgres.storage import DagsterPostgresStorage
 
 from content_pipeline.components import dagster_private
 from content_pipeline.components.dagster_private import (
+    EVENT_BATCH_VARIABLE,
     MAX_RUNTIME_SECONDS_TAG,
     PRIORITY_TAG,
     RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
+    AssetCheckExecutionsTable,
     CheckedMaterialization,
+    PostgresEventLogStorage,
     checked_materializations,
     log_check,
     version_tags,
@@ -89,6 +92,52 @@ def test_the_parts_make_their_engine_under_the_name_that_is_replaced() -> None:
         source = inspect.getsource(part)
         assert "self._engine = create_pg_engine(" in source
         assert "poolclass=db_pool.NullPool" in source
+
+
+def test_the_event_log_has_what_our_own_inherits_and_uses() -> None:
+    from content_pipeline.components.event_store import EventStore
+
+    for name in ("_event_to_row", "_store_asset_event", "_store_asset_event_tags"):
+        assert callable(getattr(PostgresEventLogStorage, name))
+    for name in ("has_table", "store_event", "store_event_batch", "store_asset_check_event"):
+        ours, theirs = getattr(EventStore, name), getattr(PostgresEventLogStorage, name)
+        assert list(inspect.signature(ours).parameters) == list(
+            inspect.signature(theirs).parameters
+        ), name
+
+
+def test_the_database_keeps_one_row_of_a_check_for_partition_and_run() -> None:
+    unique = [
+        [column.name for column in index.columns]
+        for index in AssetCheckExecutionsTable.indexes
+        if index.unique
+    ]
+    assert unique == [["asset_key", "check_name", "run_id", "partition"]]
+
+
+def test_a_check_has_no_other_columns_than_those_that_are_filled() -> None:
+    assert {column.name for column in AssetCheckExecutionsTable.columns} == {
+        "id",
+        "create_timestamp",
+        "asset_key",
+        "check_name",
+        "partition",
+        "run_id",
+        "execution_status",
+        "evaluation_event",
+        "evaluation_event_timestamp",
+        "evaluation_event_storage_id",
+        "materialization_event_storage_id",
+    }
+
+
+def test_dagster_reads_from_the_environment_how_much_it_hands_over_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dagster._core.instance.utils import _get_event_batch_size
+
+    monkeypatch.setenv(EVENT_BATCH_VARIABLE, "17")
+    assert _get_event_batch_size() == 17
 
 
 def test_the_tags_are_those_that_people_read_and_type() -> None:

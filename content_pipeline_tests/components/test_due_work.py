@@ -293,6 +293,7 @@ def test_a_run_with_nothing_to_do_is_green(make_site: MakeSite) -> None:
     result = site.run_job(f"{site.assets.name}_due_work")
     assert result.success
     assert site.tags_of(result) == {
+        "site": site.assets.name,
         "content_pipeline/due_work": site.assets.name,
         "cost_usd": "0.0000",
         "tokens": "0",

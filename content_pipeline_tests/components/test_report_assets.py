@@ -11,7 +11,6 @@ from sqlalchemy import text
 from content_pipeline.components.report_assets import (
     COST_REPORT,
     PIPELINE_HEALTH,
-    build_reports_schedule,
     report_key,
 )
 from content_pipeline.core.states import Stage
@@ -203,18 +202,29 @@ def test_the_job_makes_both_reports(make_site: MakeSite) -> None:
     assert all(shown(site, name)["file"].value for name in BOTH)
 
 
+def schedule_of(site: TownSite) -> dg.ScheduleDefinition:
+    """When the reports of a site are made anew."""
+    (found,) = [
+        schedule
+        for schedule in site.definitions.schedules or ()
+        if schedule.name == f"{site.assets.name}_reports_schedule"
+    ]
+    assert isinstance(found, dg.ScheduleDefinition)
+    return found
+
+
 @pytest.mark.parametrize(
     ("refresh", "cron"), [("hourly", r"\d+ \* \* \* \*"), ("daily", r"\d+ 5 \* \* \*")]
 )
 def test_the_schedule_is_on_and_goes_as_often_as_the_site_file_says(
     refresh: str, cron: str, make_site: MakeSite
 ) -> None:
-    schedule = build_reports_schedule(make_site(rows_of(1), health={"refresh": refresh}).assets)
+    schedule = schedule_of(make_site(rows_of(1), health={"refresh": refresh}))
     assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
     assert re.fullmatch(cron, str(schedule.cron_schedule))
     assert 0 <= int(str(schedule.cron_schedule).split()[0]) < 60
 
 
 def test_sites_are_spread_over_the_hour(make_site: MakeSite) -> None:
-    schedules = [build_reports_schedule(make_site(rows_of(1)).assets) for _ in range(5)]
+    schedules = [schedule_of(make_site(rows_of(1))) for _ in range(5)]
     assert len({str(schedule.cron_schedule) for schedule in schedules}) > 1

@@ -33,7 +33,8 @@ def test_an_untouched_site_is_one_green_run_without_a_word(make_site: MakeSite) 
     result = look(site)
     assert result.success
     assert site.checks_of(result) == []
-    assert site.tags_of(result) == {"content_pipeline/survey": site.assets.name}
+    name = site.assets.name
+    assert site.tags_of(result) == {"site": name, "content_pipeline/survey": name}
 
 
 def test_an_edit_shows_on_the_check_and_the_pane_of_its_page(make_site: MakeSite) -> None:
