@@ -13,8 +13,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from content_pipeline.core.states import WORKABLE
 from content_pipeline.core.throttling import CallLimit, Outcome
 from content_pipeline.ledger.schema import SCHEMA, call_limits
+from content_pipeline.ledger.schema.vocabulary import one_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +63,19 @@ def learn(connection: Connection, route: str, outcomes: Sequence[Outcome]) -> Ca
     return limit
 
 
+# From the few leases to their page jobs: the other way round each claim read all page jobs of the
+# ledger, 0.7 s with 1,000,000 of them. All workable states are named for their index's sake.
 _IN_FLIGHT = text(
     f"""
     SELECT count(*) FROM {SCHEMA}.leases l
-    JOIN {SCHEMA}.page_jobs j ON l.resource = 'page:' || j.page_id
+    JOIN {SCHEMA}.page_jobs j ON j.page_id = substr(l.resource, 6) AND l.resource LIKE 'page:%'
     JOIN {SCHEMA}.sites s ON s.site = j.site
     WHERE l.expires_at > clock_timestamp() AND s.model_route = :route
+      AND {one_of("j.state", WORKABLE)}
       AND (j.state IN ('queued', 'reserved', 'generating')
            OR (j.state = 'failed_retryable' AND j.revision IS NULL))
       AND j.next_attempt_at <= clock_timestamp()
-    """  # noqa: S608 - only our own constant is put in
+    """  # noqa: S608 - only our own constants are put in
 )
 
 

@@ -29,6 +29,7 @@ from content_pipeline.core.publish_rate import PublishRate
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger import (
     budget_waits,
+    call_limits,
     cost_history,
     draft_line,
     effects,
@@ -152,6 +153,10 @@ ASKS: dict[str, tuple[Callable[[Connection], object], set[str]]] = {
     "outlook of topics": (
         lambda c: leases.outlook(c, Selection(site=LARGE_SITE, topics=("k1", "k981"))),
         {"page_jobs_topic_idx"},
+    ),
+    "calls that are out": (
+        lambda c: call_limits.in_flight(c, "scripted"),
+        {"page_jobs_unfinished_idx"},
     ),
     "wake for a budget": (
         lambda c: budget_waits.wake(c, EVERYTHING, ENOUGH, most=100),
