@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import create_engine, text
 
-from benchmarks.dagster_place import DagsterDev, dagster_dev, wait_for
+from benchmarks.dagster_place import dagster_dev, wait_for
 from benchmarks.machine import about, load
 from benchmarks.place import site_of_example, temporary_project
 from content_pipeline.bootstrap import open_ledger, open_site, topic_rows
@@ -31,6 +31,7 @@ from content_pipeline.operations.submit import submit
 from content_pipeline.postgres.urls import database_url
 from content_pipeline.sandbox.supervisor import ensure_provider_running
 from content_pipeline.site_files import site_of
+from content_pipeline_tests.machines.web_server import WebServer
 
 LATENCY_S = 0.4
 RUNS_AT_ONCE = 4
@@ -41,16 +42,6 @@ GOAL = 1.3
 """Times the bound, besides the start-up of the runs: what a backfill may take."""
 
 ENDS_WITHIN_S = 1800.0
-
-_LAUNCH = """
-mutation($params: LaunchBackfillParams!) {
-  launchPartitionBackfill(backfillParams: $params) {
-    __typename
-    ... on LaunchBackfillSuccess { backfillId }
-    ... on PythonError { message }
-  }
-}
-"""
 
 _STATUS = """
 query($id: String!) {
@@ -201,20 +192,13 @@ def _lane(project: Project, pages: int) -> float:
     return wall_s
 
 
-def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int) -> Backfill:
+def _backfill(project: Project, dev: WebServer, assets: SiteAssets, pages: int) -> Backfill:
     keys = [f"P{number:05}" for number in range(pages)]
     _register(dev, assets, keys)
     provider = ensure_provider_running(project.data_home).client()
     provider.reset()
     began = time.monotonic()
-    asked = {
-        "assetSelection": [{"path": list(assets.key(stage).path)} for stage in Stage],
-        "partitionNames": keys,
-    }
-    answer = dev.ask(_LAUNCH, params=asked)["launchPartitionBackfill"]
-    if "backfillId" not in answer:
-        raise SystemExit(f"no backfill was begun: {answer}")
-    backfill = answer["backfillId"]
+    backfill = dev.launch_backfill([assets.key(stage).path for stage in Stage], keys)
 
     def ended() -> bool:
         told = dev.ask(_STATUS, id=backfill)["partitionBackfillOrError"]["status"]
@@ -235,7 +219,7 @@ def _backfill(project: Project, dev: DagsterDev, assets: SiteAssets, pages: int)
     return Backfill(wall_s=wall_s, bound_s=sum(served) / in_flight, runs=runs)
 
 
-def _register(dev: DagsterDev, assets: SiteAssets, keys: Sequence[str]) -> None:
+def _register(dev: WebServer, assets: SiteAssets, keys: Sequence[str]) -> None:
     """Add the pages' partitions, as the sensor would within a minute."""
     nodes = dev.ask(_REPOSITORIES)["repositoriesOrError"]["nodes"]
     selector = {

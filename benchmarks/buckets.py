@@ -6,12 +6,10 @@ real web server with its code server that is asked, over HTTP as the UI asks it.
 """
 
 import csv
-import json
 import shutil
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +35,7 @@ from content_pipeline.ledger.database import Ledger
 from content_pipeline.operations.submit import submit
 from content_pipeline.site_files import Site
 from content_pipeline_tests.adapters.llm.loopback import free_port
+from content_pipeline_tests.machines import web_server
 
 LOAD_GOAL_S = 5
 """Seconds that the definitions may take beyond those of an empty site."""
@@ -264,12 +263,7 @@ class WebServer:
 
     def ask(self, query: str, variables: Mapping[str, Any] | None = None) -> Any:
         """The data that a query is answered with."""
-        body = json.dumps({"query": query, "variables": variables or {}}).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return json.load(answer)["data"]
+        return web_server.WebServer(port=self.port).ask(query, **(variables or {}))
 
     def wait_until_loaded(self) -> None:
         """Until the definitions are there."""

@@ -1,25 +1,21 @@
 """A `dagster dev` for one benchmark: webserver, daemon and code server on a throwaway project.
 
-What belongs here: starting it, asking it through GraphQL, and ending it.
+What belongs here: starting and ending it.
 """
 
-import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.place import REPOSITORY, command_environment
 from content_pipeline.config import INSTANCE_FILE, Project
+from content_pipeline_tests.machines.fleet import free_port
+from content_pipeline_tests.machines.web_server import WebServer
 
 UP_WITHIN_S = 120.0
 STOPS_WITHIN_S = 20.0
@@ -42,37 +38,15 @@ load_from:
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DagsterDev:
-    """A running one."""
-
-    port: int
-
-    def ask(self, query: str, **variables: object) -> dict[str, Any]:
-        """The data of a GraphQL answer. Ends the benchmark with what Dagster complains about."""
-        body = json.dumps({"query": query, "variables": variables}).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql",
-            data=body,
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            told = json.load(answer)
-        if "errors" in told:
-            raise SystemExit(f"Dagster refuses: {told['errors']}")
-        data: dict[str, Any] = told["data"]
-        return data
-
-
 @contextmanager
-def dagster_dev(project: Project, site_file: Path) -> Iterator[DagsterDev]:
+def dagster_dev(project: Project, site_file: Path) -> Iterator[WebServer]:
     """``dagster dev`` with the site of ``site_file`` and the instance's own file; ended after."""
     shutil.copy(REPOSITORY / INSTANCE_FILE, project.root / INSTANCE_FILE)
     relative = site_file.relative_to(project.root)
     definitions = _DEFINITIONS.format(file=relative)
     (project.root / "sites.py").write_text(definitions, encoding="utf-8")
     (project.root / "workspace.yaml").write_text(_WORKSPACE, encoding="utf-8")
-    dev = DagsterDev(port=_free_port())
+    dev = WebServer(port=free_port())
     command = ["dagster", "dev", "-w", "workspace.yaml", "-p", str(dev.port)]
     with (project.root / "dev.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
@@ -83,7 +57,7 @@ def dagster_dev(project: Project, site_file: Path) -> Iterator[DagsterDev]:
             stderr=subprocess.STDOUT,
         )
     try:
-        wait_for("dagster dev", lambda: _loaded(dev), within_s=UP_WITHIN_S)
+        wait_for("dagster dev", dev.is_loaded, within_s=UP_WITHIN_S)
         yield dev
     finally:
         _end(process)
@@ -102,17 +76,6 @@ def _environment(project: Project) -> Mapping[str, str]:
     return {**command_environment(project), "DAGSTER_HOME": str(project.root)}
 
 
-def _loaded(dev: DagsterDev) -> bool:
-    try:
-        return bool(
-            dev.ask("{ repositoriesOrError { ... on RepositoryConnection { nodes { id } } } }")[
-                "repositoriesOrError"
-            ].get("nodes")
-        )
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """As Ctrl-C does; what does not listen is killed."""
     process.send_signal(signal.SIGINT)
@@ -121,10 +84,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
