@@ -16,16 +16,6 @@ from content_pipeline.config import Project, environment
 from content_pipeline.core.states import Stage
 from content_pipeline.postgres.urls import database_url
 
-_LAUNCH = """
-mutation($params: LaunchBackfillParams!) {
-  launchPartitionBackfill(backfillParams: $params) {
-    __typename
-    ... on LaunchBackfillSuccess { backfillId }
-    ... on PythonError { message }
-  }
-}
-"""
-
 _STATUS = """
 query($id: String!) {
   partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } }
@@ -98,14 +88,7 @@ class Run:
 
 def launch(dev: DagsterDev, assets: SiteAssets, keys: Sequence[str]) -> str:
     """Ask for all three assets of the pages ``keys``; the backfill's id."""
-    asked = {
-        "assetSelection": [{"path": list(assets.key(stage).path)} for stage in Stage],
-        "partitionNames": list(keys),
-    }
-    answer = dev.ask(_LAUNCH, params=asked)["launchPartitionBackfill"]
-    if "backfillId" not in answer:
-        raise SystemExit(f"no backfill was begun: {answer}")
-    return str(answer["backfillId"])
+    return dev.web.launch_backfill([assets.key(stage).path for stage in Stage], keys)
 
 
 def wait_until_done(dev: DagsterDev, backfill: str, *, within_s: float) -> None:

@@ -1,17 +1,13 @@
 """A `dagster dev` for one benchmark: webserver, daemon and code server on a throwaway project.
 
-What belongs here: starting it, asking it through GraphQL, and ending it.
+What belongs here: starting and ending it.
 """
 
-import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +18,8 @@ import psutil
 
 from benchmarks.place import REPOSITORY, command_environment
 from content_pipeline.config import INSTANCE_FILE, Project
+from content_pipeline_tests.machines.fleet import free_port
+from content_pipeline_tests.machines.web_server import WebServer
 
 UP_WITHIN_S = 120.0
 STOPS_WITHIN_S = 20.0
@@ -48,23 +46,12 @@ load_from:
 class DagsterDev:
     """A running one."""
 
-    port: int
+    web: WebServer
     pid: int
 
     def ask(self, query: str, **variables: object) -> dict[str, Any]:
-        """The data of a GraphQL answer. Ends the benchmark with what Dagster complains about."""
-        body = json.dumps({"query": query, "variables": variables}).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql",
-            data=body,
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            told = json.load(answer)
-        if "errors" in told:
-            raise SystemExit(f"Dagster refuses: {told['errors']}")
-        data: dict[str, Any] = told["data"]
-        return data
+        """The data of a GraphQL answer. Raises RefusedByDagster."""
+        return self.web.ask(query, **variables)
 
 
 @contextmanager
@@ -75,8 +62,8 @@ def dagster_dev(project: Project, site_file: Path) -> Iterator[DagsterDev]:
     definitions = _DEFINITIONS.format(file=relative)
     (project.root / "sites.py").write_text(definitions, encoding="utf-8")
     (project.root / "workspace.yaml").write_text(_WORKSPACE, encoding="utf-8")
-    port = _free_port()
-    command = ["dagster", "dev", "-w", "workspace.yaml", "-p", str(port)]
+    web = WebServer(port=free_port())
+    command = ["dagster", "dev", "-w", "workspace.yaml", "-p", str(web.port)]
     with (project.root / "dev.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             [str(Path(sys.executable).with_name(command[0])), *command[1:]],
@@ -85,10 +72,9 @@ def dagster_dev(project: Project, site_file: Path) -> Iterator[DagsterDev]:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
-    dev = DagsterDev(port=port, pid=process.pid)
     try:
-        wait_for("dagster dev", lambda: _loaded(dev), within_s=UP_WITHIN_S)
-        yield dev
+        wait_for("dagster dev", web.is_loaded, within_s=UP_WITHIN_S)
+        yield DagsterDev(web=web, pid=process.pid)
     finally:
         _end(process)
 
@@ -106,17 +92,6 @@ def _environment(project: Project) -> Mapping[str, str]:
     return {**command_environment(project), "DAGSTER_HOME": str(project.root)}
 
 
-def _loaded(dev: DagsterDev) -> bool:
-    try:
-        return bool(
-            dev.ask("{ repositoriesOrError { ... on RepositoryConnection { nodes { id } } } }")[
-                "repositoriesOrError"
-            ].get("nodes")
-        )
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """As Ctrl-C does; what does not listen is killed, code servers too, which outlive a parent."""
     family = psutil.Process(process.pid).children(recursive=True)
@@ -128,10 +103,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
     for left in psutil.wait_procs(family, timeout=STOPS_WITHIN_S)[1]:
         left.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

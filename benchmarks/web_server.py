@@ -3,12 +3,9 @@
 What belongs here: starting both on one site, the queries of an asset's page, and what they come to.
 """
 
-import json
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +22,7 @@ from content_pipeline.config import Project
 from content_pipeline.core.states import Stage
 from content_pipeline.site_files import Site
 from content_pipeline_tests.adapters.llm.loopback import free_port
+from content_pipeline_tests.machines import web_server
 
 REPEATS = 3
 PATIENCE_S = 120
@@ -109,21 +107,9 @@ class WebServer:
     def ask(
         self, query: str, variables: Mapping[str, Any] | None = None, operation: str | None = None
     ) -> Any:
-        """The data that a query is answered with. Ends the benchmark where it is refused."""
-        asked = {"query": query, "variables": variables or {}, "operationName": operation}
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql",
-            json.dumps(asked).encode(),
-            {"Content-Type": "application/json"},
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-                told = json.load(answer)
-        except urllib.error.HTTPError as refusal:
-            told = json.load(refusal)
-        if "errors" in told:
-            raise SystemExit(f"Dagster refuses {operation}: {told['errors']}")
-        return told["data"]
+        """The data that a query is answered with. Raises RefusedByDagster."""
+        asked = web_server.WebServer(port=self.port)
+        return asked.ask_one_of(query, operation, variables or {})
 
     def wait_until_loaded(self) -> None:
         """Until the definitions are there."""

@@ -1,9 +1,11 @@
 """Ending a run in order when somebody terminates it.
 
-What belongs here: the signal handlers of a run's work. Dagster would raise at any line of it; the
-pages at work would then be finished, but nobody would hear of them.
+What belongs here: how a run's work hears of it: by a signal, for which Dagster would raise at any
+line (the pages at work would then be finished, but nobody would hear of them), and by the status of
+the run, for the signal comes from its code server and from nobody once that is gone.
 """
 
+import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,6 +14,15 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 import dagster as dg
+from sqlalchemy.exc import SQLAlchemyError
+
+from content_pipeline.components.event_log import RunContext
+from content_pipeline.core.errors import DatabaseUnavailable
+
+log = logging.getLogger(__name__)
+
+LOOK_INTERVAL_S = 5.0
+"""Between two looks at the status: as often as the sign of life is shown."""
 
 
 @dataclass(slots=True)
@@ -31,14 +42,17 @@ def interruptible() -> Iterator[Interruption]:
     Only the main thread can take signals; elsewhere nothing is ever requested.
     """
     interruption = Interruption()
+    signalled = False
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        if interruption.requested:
+        nonlocal signalled
+        if signalled:
             # Not Dagster's own interrupt: a retry policy would start the step again after it.
             raise dg.Failure(description="The run was terminated twice.", allow_retries=False)
+        signalled = True
         interruption.requested = True
         interruption.stop.set()
 
@@ -48,3 +62,45 @@ def interruptible() -> Iterator[Interruption]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def heeding_its_status(context: RunContext, interruption: Interruption) -> Iterator[None]:
+    """Begin no page any more once the run is being ended, or has ended, for Dagster.
+
+    A person who terminated a run after its code server had died was not heard: all its pages were
+    paid for all the same.
+    """
+    over = threading.Event()
+
+    def is_to_end() -> bool:
+        try:
+            status = status_of(context)
+        except (SQLAlchemyError, DatabaseUnavailable) as error:
+            log.warning("the run's status could not be read: %s", type(error).__name__)
+            return False
+        return status not in AT_WORK
+
+    def look() -> None:
+        while not over.wait(LOOK_INTERVAL_S):
+            if is_to_end():
+                interruption.requested = True
+                interruption.stop.set()
+                return
+
+    thread = threading.Thread(target=look, name="status-of-the-run", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+AT_WORK = (dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED)
+
+
+def status_of(context: RunContext) -> dg.DagsterRunStatus:
+    """What the run is for Dagster now; one that somebody deleted counts as cancelled."""
+    run = context.instance.get_run_by_id(context.run.run_id)
+    return dg.DagsterRunStatus.CANCELED if run is None else run.status

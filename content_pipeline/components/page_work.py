@@ -17,7 +17,12 @@ from content_pipeline.components.dagster_private import (
     version_tags,
 )
 from content_pipeline.components.event_log import EventLog, RunContext
-from content_pipeline.components.interruption import Interruption
+from content_pipeline.components.interruption import (
+    AT_WORK,
+    Interruption,
+    heeding_its_status,
+    status_of,
+)
 from content_pipeline.components.made import Made
 from content_pipeline.components.partition_events import events_of_run, slices
 from content_pipeline.components.run_summary import RunSummary, last_of
@@ -51,7 +56,10 @@ def work_on(
         events = events_of_run(log, assets, runtime.ledger, stages, buckets, made)
         if topics is not None:
             events.begin(topics)
-        with _within_run_limit(context, assets, interruption):
+        with (
+            _within_run_limit(context, assets, interruption),
+            heeding_its_status(context, interruption),
+        ):
             for part in slices(assets, runtime, selection, buckets):
                 for settled in advance(runtime, part, stop=interruption.stop):
                     events.page_came_to_rest(settled.topic_key)
@@ -126,15 +134,17 @@ def end_run(context: RunContext, summary: RunSummary) -> None:
     """Show the summary on the run. Raises the Failure that ends a run whose pages need a person."""
     context.log.info(summary.line())
     tags = summary.tags()
-    if summary.interrupted and not _is_cancelled(context):
+    status = status_of(context)
+    if summary.interrupted and status in AT_WORK:
         # The worker was taken away (a shutdown, a drained machine). For that there are run retries.
         tags[RETRY_ON_ASSET_OR_OP_FAILURE_TAG] = "true"
     context.instance.add_run_tags(context.run.run_id, tags)
     failure = summary.failure()
     if failure is not None:
+        if status is dg.DagsterRunStatus.CANCELED:
+            # Marked so by force: a failure now would take its place, and what is being cancelled
+            # ends as cancelled whatever its step says.
+            context.instance.report_run_canceling(
+                context.run, "Its worker has heard of it and ends."
+            )
         raise failure
-
-
-def _is_cancelled(context: RunContext) -> bool:
-    run = context.instance.get_run_by_id(context.run.run_id)
-    return run is not None and run.status is dg.DagsterRunStatus.CANCELING

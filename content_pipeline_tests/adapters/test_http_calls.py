@@ -146,12 +146,14 @@ def test_a_refused_connection_is_never_sent() -> None:
 
 def test_no_more_requests_than_allowed_are_out_at_once_and_all_are_answered() -> None:
     lock, now, most = threading.Lock(), [0], [0]
+    together = threading.Barrier(2)
 
     def slow(wire: Wire, request: Received) -> None:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        time.sleep(0.05)
+        together.wait(30)
+        time.sleep(0.05)  # a third would come now
         with lock:
             now[0] -= 1
         answer(200, b"{}")(wire, request)

@@ -236,10 +236,15 @@ def _working_for(project: Project) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def project() -> Iterator[Project]:
-    """A project with the repository's dagster.yaml, in a place that any account can enter."""
+    """A project with the repository's dagster.yaml, in a place that any account can enter.
+
+    Its queue is looked at more often, so that tests with a daemon wait less.
+    """
     root = Path(tempfile.mkdtemp(prefix="cp-", dir=fastest_place()))
     root.chmod(0o755)
-    shutil.copy(REPOSITORY / "dagster.yaml", root)
+    settings = yaml.safe_load((REPOSITORY / "dagster.yaml").read_text())
+    settings["run_queue"] |= {"user_code_failure_retry_delay": 1, "dequeue_interval_seconds": 1}
+    (root / "dagster.yaml").write_text(yaml.safe_dump(settings))
     made = Project(root=root)
     yield made
     stop_provider(made.data_home)

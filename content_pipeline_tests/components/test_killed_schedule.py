@@ -3,58 +3,16 @@
 What is true is taken from the provider's account and the folder's own log.
 """
 
-import json
-import subprocess
-import sys
-import time
 from datetime import timedelta
 
 import dagster as dg
 
-from content_pipeline.components.project import DAGSTER_HOME
-from content_pipeline.config import HOME_VARIABLE, environment
 from content_pipeline.sandbox.settings import ProviderSettings
-from content_pipeline_tests.components.conftest import MakeSite, TownSite, rows_of
+from content_pipeline_tests.components.conftest import MakeSite, rows_of
+from content_pipeline_tests.components.services import kill_in_the_middle, worker_of
 from content_pipeline_tests.components.test_schedule import NIGHT, requests_of
 
 PAGES = 24
-LONGEST_S = 120
-
-WORKER = """
-import json, sys
-import dagster as dg
-from pathlib import Path
-from content_pipeline.components.content_site import site_definitions
-from content_pipeline.site_files import load_site
-order = json.load(sys.stdin)
-definitions = site_definitions(load_site(Path(order["file"])))
-with dg.DagsterInstance.get() as instance:
-    definitions.resolve_job_def(order["job"]).execute_in_process(
-        instance=instance, tags=order["tags"], run_config=order["run_config"])
-"""
-"""A run worker: it carries out one requested run."""
-
-
-def started(site: TownSite, request: dg.RunRequest) -> subprocess.Popen[str]:
-    order = {
-        "file": str(site.site.file),
-        "job": f"{site.assets.name}_scheduled_pages",
-        "tags": dict(request.tags),
-        "run_config": request.run_config,
-    }
-    home = str(site.project.root)
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", WORKER],
-        env={**environment(), DAGSTER_HOME: home, HOME_VARIABLE: home},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(order))
-    process.stdin.close()
-    return process
 
 
 def test_a_run_that_is_killed_is_finished_by_the_next_tick_at_no_further_cost(
@@ -75,12 +33,8 @@ def test_a_run_that_is_killed_is_finished_by_the_next_tick_at_no_further_cost(
     )
     site.provider.set_settings(ProviderSettings(latency_median_s=0.3, idle_exit_s=600))
     (request,) = requests_of(site, NIGHT)
-    worker = started(site, request)
-    until = time.monotonic() + LONGEST_S
-    while site.billed() < PAGES // 6 and time.monotonic() < until:
-        time.sleep(0.05)
-    worker.kill()
-    worker.wait()
+    worker = worker_of(site, "scheduled_pages", tags=request.tags, run_config=request.run_config)
+    kill_in_the_middle(site, worker, after=PAGES // 6)
     begun = site.billed()
     assert PAGES // 6 <= begun < PAGES, "it was killed in the middle"
     (left,) = site.instance.get_runs(dg.RunsFilter(job_name=f"{site.assets.name}_scheduled_pages"))

@@ -174,6 +174,7 @@ def test_the_instance_file_says_of_runs_what_the_projects_own_says() -> None:
     own = yaml.safe_load((REPOSITORY / "dagster.yaml").read_text())
     assert starter["storage"] == own["storage"]
     assert starter["run_retries"] == own["run_retries"]
+    assert starter["run_queue"] == own["run_queue"]
     limits = starter["concurrency"]["runs"]["tag_concurrency_limits"]
     assert limits == own["concurrency"]["runs"]["tag_concurrency_limits"]
     assert starter["run_monitoring"].items() <= own["run_monitoring"].items()

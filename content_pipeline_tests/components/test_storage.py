@@ -111,6 +111,7 @@ def test_one_run_at_a_time_takes_up_what_is_due_of_a_site(instance: dg.DagsterIn
     queue = instance.get_concurrency_config().run_queue_config
     assert queue is not None
     assert queue.max_concurrent_runs == 4
+    assert queue.max_user_code_failure_retries == 240
     assert list(queue.tag_concurrency_limits) == [
         {
             "key": "content_pipeline/due_work",

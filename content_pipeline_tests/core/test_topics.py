@@ -232,8 +232,8 @@ def test_no_row_raises_and_every_refusal_can_be_shown(cells: dict[str, str]) -> 
         found.message.encode()
     else:
         assert found.columns.keys() == COLUMNS
-        assert found.key
-        assert set(found.key) <= set(cells["code"]), "characters that are none are left out"
+        # The marker of a cell without a column is added by the table's reader, not by the id.
+        assert found.key == cells["code"].removesuffix(MALFORMED) != ""
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from content_pipeline.components.celery_runs import PipelineCeleryLauncher
+from content_pipeline_tests.components.services import WAITS_FOR_CODE
 from content_pipeline_tests.deploy.chart import instance_of
 
 ROOT = Path(__file__).parents[2]
@@ -55,3 +56,12 @@ def test_on_kubernetes_runs_wait_in_dagsters_queue() -> None:
 def test_telemetry_is_off_everywhere() -> None:
     for instance in (ONE_MACHINE, CELERY, HELM):
         assert instance["telemetry"] == {"enabled": False}
+
+
+def test_a_backfill_waits_for_its_code_server_wherever_the_daemon_is_started() -> None:
+    """By default one that looks for its assets while their code server is down ends as failed."""
+    assert WAITS_FOR_CODE == {"DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR": "1"}
+    for line in (f"{name}={value}" for name, value in WAITS_FOR_CODE.items()):
+        assert line in (ROOT / ".env").read_text().splitlines()
+        assert line in (DEPLOY / "Dockerfile").read_text()
+        assert line in (ROOT / "docs" / "own-project.md").read_text()

@@ -143,9 +143,9 @@ def test_two_fenced_transactions_of_one_lease_do_not_wait_for_each_other(
 def test_a_lease_that_runs_out_under_a_fenced_transaction_cannot_be_stolen_before_its_end(
     ledger: Ledger, site: str
 ) -> None:
-    job, lease = leased(ledger, site, lease_s=0.2)
+    job, lease = leased(ledger, site, lease_s=1)
     with ledger.fenced(lease) as connection:
-        connection.execute(text("SELECT pg_sleep(0.3)"))
+        connection.execute(text("SELECT pg_sleep(1.1)"))
         assert [claim.topic_key for claim in claimed(ledger, site)] == ["t1"]
         # The thief must hold nothing that this transaction still needs.
         jobs.move(connection, job, S.RESERVED, lease=lease)

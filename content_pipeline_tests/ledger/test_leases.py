@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, update
@@ -35,6 +36,14 @@ def claimed(
 ) -> list[Claim]:
     with ledger.begin() as connection:
         return leases.claim_due(connection, selection, most=most, worker=worker, lease_s=lease_s)
+
+
+def pass_time(ledger: Ledger, claims: Sequence[Claim], seconds: float) -> None:
+    """Let so much of the leases' time be over."""
+    held = lease_rows.c.resource.in_([claim.lease.resource for claim in claims])
+    earlier = lease_rows.c.expires_at - timedelta(seconds=seconds)
+    with ledger.begin() as connection:
+        connection.execute(update(lease_rows).where(held).values(expires_at=earlier))
 
 
 def topics_of(claims: Sequence[Claim]) -> list[str]:
@@ -90,15 +99,14 @@ def test_two_jobs_of_one_page_are_never_held_together(ledger: Ledger, site_name:
 def test_a_page_is_free_when_its_lease_has_run_out(ledger: Ledger, site_name: str) -> None:
     wanted(ledger, site_name, rows_of(2))
     selection = Selection(site=site_name)
-    held = claimed(ledger, selection, most=1, lease_s=0.15)
-    rest = claimed(ledger, selection, lease_s=30)
+    held = claimed(ledger, selection, most=1, lease_s=30)
+    rest = claimed(ledger, selection, lease_s=60)
     assert topics_of(held + rest) == ["t0", "t1"]
     outlook = seen(ledger, selection)
     assert outlook.unfinished == 2
     assert outlook.wait_s is not None
-    assert 0 <= outlook.wait_s <= 0.15
-    with ledger.begin() as connection:
-        connection.execute(func.pg_sleep(0.2).select())
+    assert 0 < outlook.wait_s <= 30
+    pass_time(ledger, held + rest, 30)
     (taken,) = claimed(ledger, selection, worker="next")
     assert taken.topic_key == held[0].topic_key
     assert taken.lease.token > held[0].lease.token
@@ -108,11 +116,10 @@ def test_a_page_is_free_when_its_lease_has_run_out(ledger: Ledger, site_name: st
 
 def test_a_renewed_lease_outlives_its_first_time(ledger: Ledger, site_name: str) -> None:
     wanted(ledger, site_name, rows_of(1))
-    (held,) = claimed(ledger, Selection(site=site_name), lease_s=0.2)
+    (held,) = claimed(ledger, Selection(site=site_name), lease_s=30)
     with ledger.begin() as connection:
-        assert leases.renew(connection, [held.lease], 30, longest_hold_s=600) == {held.lease.token}
-    with ledger.begin() as connection:
-        connection.execute(func.pg_sleep(0.25).select())
+        assert leases.renew(connection, [held.lease], 90, longest_hold_s=600) == {held.lease.token}
+    pass_time(ledger, [held], 30)
     assert claimed(ledger, Selection(site=site_name)) == []
     with ledger.begin() as connection:
         assert leases.renew(connection, [], 30, longest_hold_s=600) == frozenset()

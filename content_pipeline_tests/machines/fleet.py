@@ -1,4 +1,4 @@
-"""Several machines on one: a Redis, Dagster's daemon and Celery workers, each a process group.
+"""Several machines on one: Dagster's services, a Redis and workers, each a process group.
 
 What belongs here: starting and ending the processes. What is true of their work is asked of the
 sandbox by the test.
@@ -21,6 +21,14 @@ HOST = "127.0.0.1"
 POLL_S = 0.1
 LONGEST_S = 180
 """Far beyond what any step takes; a test that waits so long fails."""
+
+QUICK_DAEMON = """
+import dagster._daemon.controller as controller
+controller.DEFAULT_DAEMON_INTERVAL_SECONDS = 1
+from dagster._daemon.cli import main
+main()
+"""
+"""Dagster's daemon, that looks at backfills each second instead of each half minute."""
 
 
 @dataclass(kw_only=True)
@@ -53,9 +61,20 @@ class Fleet:
         self._ends.callback(end, process)
         return process
 
-    def daemon(self, workspace: Path) -> None:
-        """Dagster's daemon: it hands runs to the broker and looks after them."""
-        self.start("daemon", [sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace)])
+    def daemon(self, workspace: Path) -> "subprocess.Popen[bytes]":
+        """Dagster's daemon: it starts runs and looks after them."""
+        own = [sys.executable, "-c", QUICK_DAEMON, "run", "-w", str(workspace)]
+        return self.start("daemon", own)
+
+    def code_server(self, file: Path, port: int) -> "subprocess.Popen[bytes]":
+        """What has the definitions of ``file``; runs are processes of its group."""
+        own = [sys.executable, "-m", "dagster", "api", "grpc", "--python-file", str(file)]
+        return self.start("code", [*own, "--host", HOST, "--port", str(port)])
+
+    def web_server(self, workspace: Path, port: int) -> "subprocess.Popen[bytes]":
+        """The UI's other side."""
+        own = [sys.executable, "-m", "dagster_webserver", "-w", str(workspace)]
+        return self.start("web", [*own, "-h", HOST, "-p", str(port), "--log-level", "error"])
 
     def worker(self, name: str) -> "subprocess.Popen[bytes]":
         """A machine: a worker that carries out one run at a time."""

@@ -35,10 +35,14 @@ def test_git_locks_that_a_crash_left_in_our_copy_are_taken_away(
 ) -> None:
     publish(cms)
     ours = tmp_path / "ours.git"
-    for name in ("packed-refs.lock", "refs/outgoing.lock", "refs/remotes/site/main.lock"):
-        (ours / name).touch()
+    left = [ours / "packed-refs.lock", ours / "refs/outgoing.lock"]
+    left.append(ours / "refs/remotes/site/main.lock")
+    for lock in left:
+        lock.touch()
     repository.commit({"README": b"x"})
     publish(cms, "/belgium/")
+    assert repository.names() == ["content/austria.html", "content/belgium.html"]
+    assert not [lock for lock in left if lock.exists()]
 
 
 def test_a_copy_that_another_process_keeps_is_waited_for_in_vain(

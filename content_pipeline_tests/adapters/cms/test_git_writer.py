@@ -95,10 +95,13 @@ def test_of_equal_addresses_in_one_commit_one_wins(
     assert f"cp_rev: {failures.index(None) + 1}\n".encode() in text
 
 
-def test_a_copy_that_is_deleted_is_made_anew(cms: GitCMS, tmp_path: Path) -> None:
+def test_a_copy_that_is_deleted_is_made_anew(
+    cms: GitCMS, repository: Repository, tmp_path: Path
+) -> None:
     publish(cms)
     subprocess.run(["rm", "-r", str(tmp_path / "ours.git")], check=True)
     publish(cms, "/belgium/")
+    assert repository.names() == ["content/austria.html", "content/belgium.html"]
 
 
 # --- other people at the same time --------------------------------------------------------------
