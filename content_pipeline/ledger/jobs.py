@@ -82,8 +82,7 @@ class PageJob:
     """Whether its wait, if any, was over when it was read."""
     cancel_requested: bool
     is_current: bool
-    """Whether its topic is in the table and still wants this input, and its generation version was
-    not rolled back."""
+    """Whether its topic is in the table and wants this input, by a version not rolled back."""
     is_asked_again: bool
     """Whether a draft of it broke a rule and another was asked for, with the findings."""
     topic_is_retired: bool
@@ -123,9 +122,8 @@ ROLLED_BACK = (
 
 
 def _newest_number(kind: AttemptKind) -> ColumnElement[int]:
-    newest = select(func.max(attempts.c.number)).where(
-        attempts.c.page_job_id == page_jobs.c.page_job_id, attempts.c.kind == kind
-    )
+    of_job = (attempts.c.page_job_id == page_jobs.c.page_job_id, attempts.c.kind == kind)
+    newest = select(func.max(attempts.c.number)).where(*of_job)
     return func.coalesce(newest.scalar_subquery(), 0)
 
 
@@ -161,9 +159,7 @@ _LOAD = (
 
 
 def _from_row(row: Row[Any]) -> PageJob:
-    baseline = None
-    if row.published_revision is not None:
-        baseline = Baseline(revision=row.published_revision, fingerprint=row.remote_fingerprint)
+    shown, fingerprint = row.published_revision, row.remote_fingerprint
     return PageJob(
         page_job_id=row.page_job_id,
         site=row.site,
@@ -188,7 +184,7 @@ def _from_row(row: Row[Any]) -> PageJob:
         topic_is_retired=row.topic_status == TopicStatus.RETIRED,
         is_asked_again=row.is_asked_again,
         remote_id=row.remote_id,
-        baseline=baseline,
+        baseline=None if shown is None else Baseline(revision=shown, fingerprint=fingerprint),
         may_overwrite=row.may_overwrite,
         published_content_hash=row.published_content_hash,
         is_off_the_site=row.site_change in OFF_THE_SITE,
@@ -213,10 +209,9 @@ def move(
     ``failure`` is required for a state of failure and recorded with it; ``wait_s`` puts off the
     next attempt on the database's clock. A move that begins something paid or outward fails once
     a cancellation is on record, the topic wants another job or left the table, or the generation
-    version was rolled back. Raises LeaseLost when the job is no
-    longer where it was read or may not go on, and ValueError for a move that the table forbids.
-    A job that goes back to ``queued`` has no draft any more. A cancellation is logged with who
-    asked for it and why.
+    version was rolled back. Raises LeaseLost when the job is no longer where it was read or may not
+    go on, and ValueError for a move that the table forbids.
+    A job that goes back to ``queued`` has no draft any more. A cancellation is logged with its why.
     """
     why = MOVES.get((job.state, to))
     if why is None:
@@ -345,8 +340,7 @@ def postpone(
     """Leave ``job`` in its state and look at it again in ``wait_s`` seconds."""
     values: dict[str, Any] = {"next_attempt_at": seconds_from_now(wait_s)}
     if failure is not None:
-        values["failure_class"] = failure.failure_class
-        values["failure_message"] = failure.message
+        values |= {"failure_class": failure.failure_class, "failure_message": failure.message}
     connection.execute(
         update(page_jobs)
         .where(page_jobs.c.page_job_id == job.page_job_id)
