@@ -48,8 +48,12 @@ def test_no_module_postpones_its_annotations(module: Path) -> None:
 
 def test_sql_stands_in_the_ledger_alone() -> None:
     allowed = {"ledger", "postgres"}
+    of_dagster = "components/event_store.py"  # writes into Dagster's own tables
     for module in MODULES:
-        place = module.relative_to(ROOT / "content_pipeline").parts[0]
+        within = module.relative_to(ROOT / "content_pipeline")
+        if within.as_posix() == of_dagster:
+            continue
+        place = within.parts[0]
         tree = ast.parse(module.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
