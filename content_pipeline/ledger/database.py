@@ -4,19 +4,15 @@ What belongs here: the engine, ``begin`` and ``fenced``. No transaction is ever 
 to the outside is under way: intent committed, call, outcome committed.
 """
 
-import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, bindparam, create_engine, event, func, select, text, true
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy import Connection, Engine, bindparam, create_engine, func, select, text, true
 
 from content_pipeline.core.errors import LeaseLost
 from content_pipeline.ledger.schema import leases
+from content_pipeline.postgres.idle_checks import check_when_idle
 
 CONNECTIONS = 8
 """Kept and never exceeded. A run's threads hold one for milliseconds, so 8 serve some hundred of
@@ -27,9 +23,6 @@ CONNECTION_WITHIN_S = 300.0
 """A wait for a connection is one for the database, which a thread that has one bears as long."""
 
 CONNECT_TIMEOUT_S = 10
-
-TRUSTED_IDLE_S = 1.0
-"""A connection used this recently is taken for alive; a restart of the database takes longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,26 +125,5 @@ def create_ledger_engine(url: str) -> Engine:
         hide_parameters=True,  # an error that quotes them would quote articles
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "content_pipeline"},
     )
-    _test_idle_connections(engine)
+    check_when_idle(engine)
     return engine
-
-
-def _test_idle_connections(engine: Engine) -> None:
-    """Replace connections that died while idle, without a round trip for each busy one.
-
-    SQLAlchemy's own pre-ping asks at every checkout: 20 more round trips for each page.
-    """
-
-    def note(_connection: object, record: ConnectionPoolEntry) -> None:
-        record.info["idle_since"] = time.monotonic()
-
-    def test(connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
-        if time.monotonic() - record.info.get("idle_since", math.inf) < TRUSTED_IDLE_S:
-            return
-        try:
-            engine.dialect.do_ping(connection)
-        except engine.dialect.loaded_dbapi.Error as error:
-            raise DisconnectionError from error
-
-    event.listen(engine, "checkin", note)
-    event.listen(engine, "checkout", test)
