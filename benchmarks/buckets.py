@@ -38,7 +38,8 @@ INTAKE_GOAL_MB = 400
 
 BUCKET_GOAL_ROWS = 100
 """Rows that a bucket's run may read in the ledger for each of its pages, whatever the site has: it
-looks at a page at each of its steps."""
+looks at a page at each of its steps. Of few pages whole tables are read, and each hook that is told
+the whole list of pages (the sitemap) reads that after the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
