@@ -83,7 +83,9 @@ def test_pages_that_wait_are_counted_and_their_time_told(make_site: MakeSite) ->
     site.materialize_topics()
     site.materialize(*Stage, pages="t01")
     said = told(tick(site, "due_work_sensor"))
-    assert said.startswith("1 pages wait; the first is due in 60")  # 600 s and some jitter
+    due = re.match(r"1 pages wait; the first is due in (\d+) s", said)
+    assert due is not None, said
+    assert 300 < int(due[1]) < 700, "600 s, some jitter, and less by what the machine took so far"
 
 
 def test_many_pages_that_wait_are_not_all_counted(
