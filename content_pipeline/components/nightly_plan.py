@@ -155,7 +155,7 @@ def build_plan_job(assets: SiteAssets) -> AssetJob:
             "plan are asked for; without one it only shows the plan."
         ),
         executor_def=dg.in_process_executor,
-        tags={PRIORITY_TAG: PRIORITY},
+        tags=assets.tags | {PRIORITY_TAG: PRIORITY},
     )
 
 

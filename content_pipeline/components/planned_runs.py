@@ -132,6 +132,8 @@ def build_planned_runs_sensor(assets: SiteAssets, job: AssetJob) -> dg.SensorDef
             "Asks for the runs that a tick of the schedule has planned, some at a time. Without a "
             "plan of the schedule, which is off at first, it does nothing, so it is on."
         ),
+        owners=assets.owners,
+        tags=assets.tags,
     )
     def planned_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         with opened_ledger() as ledger:

@@ -145,7 +145,7 @@ def test_dagsters_home_is_the_folder_of_the_project_in_the_image() -> None:
     """Another folder would be Kubernetes' own making, where only root can write."""
     home = HELM["global"]["dagsterHome"]
     assert f"DAGSTER_HOME={home} " in DOCKERFILE
-    assert f"CONTENT_PIPELINE_HOME={home}\n" in DOCKERFILE
+    assert f"CONTENT_PIPELINE_HOME={home} " in DOCKERFILE
     assert f"--owner pipeline --group pipeline {home} " in DOCKERFILE
 
 
