@@ -18,6 +18,10 @@ TAKEN_NAMES = frozenset({"topics", "draft", "page", "artifact"})
 ANSWER_SLACK_S = 5.0
 """Beyond the deadline of a call, for recording what came of it."""
 
+LISTING_OF_BUCKETS_S = 600.0
+"""A site in buckets has so many pages that a list of all of them is not written after every run of
+one bucket: with 1,000,000 pages in 10,000 buckets that would be 10,000 lists of 1,000,000."""
+
 HookName = Annotated[
     str,
     Field(
@@ -32,6 +36,12 @@ DebounceS = Annotated[
         ge=0,
         le=86_400,
         description="told so long after the first change, of all changes until then at once",
+    ),
+]
+ListingDebounceS = Annotated[
+    DebounceS | None,
+    Field(
+        description=f"as that of other hooks; 0 by default, {LISTING_OF_BUCKETS_S:g} with buckets"
     ),
 ]
 DeadlineS = Annotated[float, Field(gt=0, le=600, description="wall clock of one call, in seconds")]
@@ -49,6 +59,7 @@ class SitemapSettings(Settings):
 
     kind: Literal["sitemap"]
     folder: Folder = None
+    debounce_s: ListingDebounceS = None
 
     @property
     def name(self) -> str:
@@ -61,6 +72,7 @@ class IndexPageSettings(Settings):
 
     kind: Literal["index_page"]
     folder: Folder = None
+    debounce_s: ListingDebounceS = None
 
     @property
     def name(self) -> str:
@@ -73,6 +85,7 @@ class RedirectsSettings(Settings):
 
     kind: Literal["redirects"]
     folder: Folder = None
+    debounce_s: ListingDebounceS = None
 
     @property
     def name(self) -> str:

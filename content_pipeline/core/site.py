@@ -25,7 +25,9 @@ from content_pipeline.core.cms_settings import (
 from content_pipeline.core.generation_settings import GenerationSettings
 from content_pipeline.core.health import HealthSettings
 from content_pipeline.core.hook_settings import (
+    LISTING_OF_BUCKETS_S,
     AnyHookSettings,
+    FileHookSettings,
     HookSettings,
     hooks_of,
     longest_call_s,
@@ -244,6 +246,14 @@ class SiteSettings(Settings):
     def in_buckets(self) -> Buckets | None:
         """The buckets that are the site's partitions; None: its pages are."""
         return None if self.buckets is None else Buckets(count=self.buckets)
+
+    def listing_delay_s(self, hook: str) -> float:
+        """After a change, the file of a ``hook`` that lists all pages is written so much later."""
+        for each in self.hooks:
+            is_it = isinstance(each, FileHookSettings) and each.name == hook
+            if is_it and each.debounce_s is not None:
+                return each.debounce_s
+        return 0.0 if self.buckets is None else LISTING_OF_BUCKETS_S
 
     @property
     def telling_s(self) -> float:

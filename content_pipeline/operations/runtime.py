@@ -154,7 +154,9 @@ class SiteRuntime:
     def hook_delays_s(self) -> dict[str, float]:
         """Kind of hook → how many seconds after a change it is told, of all changes until then."""
         return {
-            hook.kind: hook.terms.debounce_s if isinstance(hook, NewsHook) else 0.0
+            hook.kind: hook.terms.debounce_s
+            if isinstance(hook, NewsHook)
+            else self.site.listing_delay_s(hook.kind)
             for hook in self.hooks
         }
 

@@ -208,3 +208,26 @@ def test_a_page_published_while_a_hook_is_being_told_is_announced_too(
         second.result(timeout=20)
     assert [len(listing.pages) for listing in hook.told] == [2, 3]
     assert {state for state, _ in outcomes(bench)} == {"done"}
+
+
+IN_BUCKETS = {"partition_by": "bucket", "buckets": 2}
+SITEMAP_AFTER_A_SECOND = {"announce": [{"kind": "sitemap", "debounce_s": 1}]}
+
+
+def test_the_long_lists_of_a_site_in_buckets_are_not_written_after_every_run(
+    make_bench: MakeBench,
+) -> None:
+    bench, hook = published(make_bench, 2, **IN_BUCKETS)
+    assert bench.announce(patience_s=1) == {}, "it gathers for some minutes"
+    assert hook.told == []
+    ((state, _),) = outcomes(bench)
+    assert state == "pending"
+
+
+@pytest.mark.parametrize("buckets", [{}, IN_BUCKETS])
+def test_a_list_gathers_for_as_long_as_its_site_says(
+    buckets: dict[str, object], make_bench: MakeBench
+) -> None:
+    bench, hook = published(make_bench, 2, **buckets, **SITEMAP_AFTER_A_SECOND)
+    assert bench.announce(patience_s=30) == TOLD
+    assert len(hook.told) == 1
