@@ -242,8 +242,8 @@ def has_lost_call(connection: Connection, page_job_id: str) -> bool:
 
 def _close(connection: Connection, attempt_id: str, state: SpendState, cost_usd: Decimal) -> None:
     values = {"closing": attempt_id, "closed_as": state, "cost_usd": cost_usd}
-    freed = connection.execute(_CLOSE, values).rowcount
-    assert freed, f"attempt {attempt_id} has no reservation to close"
+    closed: int = connection.execute(_CLOSE, values).scalar_one()
+    assert closed, f"attempt {attempt_id} has no reservation to close"
 
 
 _CLOSE = text(
@@ -260,9 +260,11 @@ _CLOSE = text(
         SELECT b.scope, c.usd FROM closed c JOIN {SCHEMA}.budgets b
         ON b.scope IN ('site:' || c.site || ':day:' || c.day, 'global:day:' || c.day)
         ORDER BY b.scope DESC FOR UPDATE OF b  -- the site's first, like a reservation
+    ), credited AS (
+        UPDATE {SCHEMA}.budgets b SET committed_usd = b.committed_usd - freed.usd
+        FROM freed WHERE b.scope = freed.scope
     )
-    UPDATE {SCHEMA}.budgets b SET committed_usd = b.committed_usd - freed.usd
-    FROM freed WHERE b.scope = freed.scope
+    SELECT count(*) FROM closed
     """  # noqa: S608 - only our own constants are put in
 )
 
