@@ -29,8 +29,8 @@ ANNOUNCEMENT_VERSION = "1"
 """The code version of the hooks' assets; without one their logged events would read as unsynced."""
 
 PAGES_PER_RUN = 200
-"""Of a backfill. A run takes 3.5 s to start, so few pages are dear: 1,000 pages took 52 s in runs of
-100, and 42 s in runs of 200. Such a run is done in a minute or two, and shows pages as it goes."""
+"""Of a backfill. A run takes 3.5 s to start, so few pages are dear: 1,000 pages took 52 s in runs
+of 100 and 42 s in runs of 200. It is done in a minute or two, and shows pages as it goes."""
 
 BUCKETS_PER_RUN = 10
 """Of a backfill, where partitions are buckets: of 100 pages each, that is a run of 1,000."""
