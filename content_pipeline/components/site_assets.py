@@ -55,9 +55,9 @@ _DESCRIPTIONS: dict[Stage, str] = {
 }
 
 _CHECK_DESCRIPTIONS: dict[Stage, str] = {
-    Stage.DRAFT: "Whether the page has a draft; else the class of the failure and what to do.",
-    Stage.PAGE: "Whether the draft meets the site's rules; else which are broken.",
-    Stage.ARTIFACT: "Whether the page is published and proved; else why not, and what to do.",
+    Stage.DRAFT: "Whether each page has a draft; else the class of the failure and what to do.",
+    Stage.PAGE: "Whether each draft meets the site's rules; else which are broken.",
+    Stage.ARTIFACT: "Whether each page is published and proved; else why not, and what to do.",
 }
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
