@@ -296,10 +296,13 @@ def _standing(kind: str, found: Mapping[str, Row[Any]]) -> HookStanding:
 def seconds_until_told(
     connection: Connection, site: str, kinds: Collection[str] | None = None
 ) -> float | None:
-    """Until the next announcement that merely waits for more to tell is due; None: none does."""
+    """Until the next announcement that merely waits for more to tell is due; None: none does.
+
+    0 for one that is due: whoever found nothing to tell a moment ago would else miss it.
+    """
     waits = [
         found.wait_s
         for found in standings(connection, site)
-        if found.gathers and (kinds is None or found.kind in kinds)
+        if found.failure_class is None and (kinds is None or found.kind in kinds)
     ]
     return min((wait_s for wait_s in waits if wait_s is not None), default=None)

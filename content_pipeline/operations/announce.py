@@ -21,6 +21,9 @@ from content_pipeline.operations.runtime import SiteRuntime
 POLL_S = 0.1
 """How often is looked whether another dispatcher has finished."""
 
+BREATH_S = 0.02
+"""Before one that has just become due, or that another dispatcher is just taking, is looked at."""
+
 
 def announce(
     runtime: SiteRuntime,
@@ -49,7 +52,7 @@ def announce(
         elif wait_s is None:
             return told
         else:
-            time.sleep(min(wait_s, POLL_S))
+            time.sleep(min(max(wait_s, BREATH_S), POLL_S))
 
 
 def _want_again(runtime: SiteRuntime) -> None:

@@ -226,7 +226,7 @@ def test_the_pages_are_one_step_that_can_be_run_in_part_and_in_batches() -> None
         assert isinstance(lane, dg.AssetsDefinition)
         assert {key.path[-1] for key in lane.keys} == {stage.value for stage in Stage}
         assert lane.can_subset
-        assert lane.backfill_policy == dg.BackfillPolicy.multi_run(100)
+        assert lane.backfill_policy == dg.BackfillPolicy.multi_run(200)
 
 
 def test_each_step_is_retried_by_dagster_only_a_little() -> None:

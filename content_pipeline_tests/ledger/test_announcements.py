@@ -129,6 +129,17 @@ def test_each_hook_has_its_own_window(ledger: Ledger, site: str) -> None:
         assert announcements.seconds_until_told(connection, site, ("sitemap",)) is None
 
 
+def test_one_that_has_just_become_due_is_still_waited_for(ledger: Ledger, site: str) -> None:
+    """Due between two questions, it was told by nobody, and the run called itself done."""
+    with ledger.begin() as connection:
+        effects.want_for_site(connection, site, {HOOK: 0.0}, "owner")
+    with ledger.begin() as connection:
+        assert announcements.seconds_until_told(connection, site) == 0
+    assert [effect.kind for effect in take(ledger, site)] == [HOOK]
+    with ledger.begin() as connection:
+        assert announcements.seconds_until_told(connection, site) is None
+
+
 def test_a_person_ends_a_window_and_no_announced_wait(ledger: Ledger, site: str) -> None:
     want(ledger, site)
     (taken,) = take(ledger, site)
