@@ -5,7 +5,6 @@ line (the pages at work would then be finished, but nobody would hear of them), 
 the run, for the signal comes from its code server and from nobody once that is gone.
 """
 
-import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -14,12 +13,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 import dagster as dg
-from sqlalchemy.exc import SQLAlchemyError
 
 from content_pipeline.components.event_log import RunContext
-from content_pipeline.core.errors import DatabaseUnavailable
-
-log = logging.getLogger(__name__)
+from content_pipeline.operations.repeating import repeated
 
 LOOK_INTERVAL_S = 5.0
 """Between two looks at the status: as often as the sign of life is shown."""
@@ -71,30 +67,14 @@ def heeding_its_status(context: RunContext, interruption: Interruption) -> Itera
     A person who terminated a run after its code server had died was not heard: all its pages were
     paid for all the same.
     """
-    over = threading.Event()
-
-    def is_to_end() -> bool:
-        try:
-            status = status_of(context)
-        except (SQLAlchemyError, DatabaseUnavailable) as error:
-            log.warning("the run's status could not be read: %s", type(error).__name__)
-            return False
-        return status not in AT_WORK
 
     def look() -> None:
-        while not over.wait(LOOK_INTERVAL_S):
-            if is_to_end():
-                interruption.requested = True
-                interruption.stop.set()
-                return
+        if status_of(context) not in AT_WORK:
+            interruption.requested = True
+            interruption.stop.set()
 
-    thread = threading.Thread(target=look, name="status-of-the-run", daemon=True)
-    thread.start()
-    try:
+    with repeated(look, every_s=LOOK_INTERVAL_S, name="look at the run's status"):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 AT_WORK = (dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED)

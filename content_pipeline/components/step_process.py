@@ -8,7 +8,6 @@ can, and all of a site's own run in process.
 import multiprocessing
 import os
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import dagster as dg
 
 from content_pipeline.components.interruption import Interruption
+from content_pipeline.operations.repeating import repeated
 
 WATCH_S = 0.5
 """How often a step looks whether the worker of its run still lives."""
@@ -62,21 +62,15 @@ def ending_with_worker(
     if executor != _IN_CHILD or worker is None:
         yield
         return
-    over = threading.Event()
 
     def watch() -> None:
-        while not over.wait(WATCH_S):
-            if not worker.is_alive():
-                interruption.stop.set()
-                return
+        if not worker.is_alive():
+            interruption.stop.set()
 
-    thread = threading.Thread(target=watch, name="watch-of-worker", daemon=True)
-    thread.start()
     try:
-        yield
+        with repeated(watch, every_s=WATCH_S, name="watch of the run's worker"):
+            yield
     finally:
-        over.set()
-        thread.join()
         if not worker.is_alive():
             sys.stdout.flush()
             sys.stderr.flush()

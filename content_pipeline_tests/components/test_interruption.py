@@ -164,4 +164,4 @@ def test_a_status_that_cannot_be_read_stops_nothing(
     site.set_faults(fault(FaultKind.SLOW, "", seconds=0.2))
     site.materialize_topics()
     assert site.materialize(*Stage, pages="t01").success
-    assert "the run's status could not be read: OperationalError" in caplog.text
+    assert "look at the run's status: not done this time: OperationalError" in caplog.text
