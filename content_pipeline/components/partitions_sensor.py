@@ -4,13 +4,12 @@ What belongs here: reading on in the topics from where the last tick stopped. ``
 registers what it has taken in itself.
 """
 
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import dagster as dg
 
-from content_pipeline.components.sensor_ticks import asking
+from content_pipeline.components.sensor_ticks import asking, kept_cursor, stored_cursor
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import opened_ledger
 from content_pipeline.ledger import noted_topics
@@ -38,18 +37,6 @@ class Cursor:
 
     newest: int = 0
     compared: int = 0
-
-    @classmethod
-    def of(cls, stored: str | None) -> "Cursor":
-        """What Dagster kept of the last tick; from the start when it kept nothing, or another's."""
-        try:
-            return cls(**json.loads(stored or "{}"))
-        except (TypeError, ValueError):
-            return cls()
-
-    def stored(self) -> str:
-        """For Dagster to keep."""
-        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +113,7 @@ def build_partitions_sensor(assets: SiteAssets) -> dg.SensorDefinition:
     )
     def partitions_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         with opened_ledger() as ledger:
-            tick = run_once(context.instance, ledger, assets, Cursor.of(context.cursor))
-        return dg.SensorResult(skip_reason=tick.said, cursor=tick.cursor.stored())
+            tick = run_once(context.instance, ledger, assets, kept_cursor(Cursor, context.cursor))
+        return dg.SensorResult(skip_reason=tick.said, cursor=stored_cursor(tick.cursor))
 
     return partitions_sensor

@@ -6,13 +6,12 @@ which Dagster starts it once, however often a tick is repeated. What becomes of 
 is the ledger's: its pages are due again at the next tick of the schedule, at their last checkpoint.
 """
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import dagster as dg
 
 from content_pipeline.components.dagster_private import AssetJob
-from content_pipeline.components.sensor_ticks import UNFINISHED, asking
+from content_pipeline.components.sensor_ticks import UNFINISHED, asking, kept_cursor, stored_cursor
 from content_pipeline.components.site_assets import SiteAssets
 from content_pipeline.components.site_at_work import opened_ledger
 from content_pipeline.ledger import nightly_plans
@@ -45,18 +44,6 @@ class PlanCursor:
 
     plan_id: int = 0
     number: int = 0
-
-    @classmethod
-    def of(cls, stored: str | None) -> "PlanCursor":
-        """What Dagster kept of the last tick; from the start when it kept nothing, or another's."""
-        try:
-            return cls(**json.loads(stored or "{}"))
-        except (TypeError, ValueError):
-            return cls()
-
-    def stored(self) -> str:
-        """For Dagster to keep."""
-        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +124,9 @@ def build_planned_runs_sensor(assets: SiteAssets, job: AssetJob) -> dg.SensorDef
     )
     def planned_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         with opened_ledger() as ledger:
-            cursor = PlanCursor.of(context.cursor)
+            cursor = kept_cursor(PlanCursor, context.cursor)
             asked = run_once(context.instance, ledger, assets, cursor)
-        stored = asked.cursor.stored()
+        stored = stored_cursor(asked.cursor)
         if not asked.requests:
             return dg.SensorResult(skip_reason=asked.said, cursor=stored)
         return dg.SensorResult(run_requests=list(asked.requests), cursor=stored)

@@ -4,9 +4,11 @@ What belongs here: what all sensors of a site have in common. Each has a plain `
 looks at the ledger and answers with a ``Tick``; its sensor opens the ledger and tells Dagster.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -51,6 +53,25 @@ def is_at_work(
     """Whether a run of the job, or with the tags, is not finished."""
     runs = dg.RunsFilter(job_name=job_name, tags=tags, statuses=UNFINISHED)
     return instance.get_runs_count(runs) > 0
+
+
+_Cursor = TypeVar("_Cursor")
+
+
+def kept_cursor(kind: type[_Cursor], stored: str | None) -> _Cursor:
+    """What Dagster kept of the last tick; from the start when it kept nothing, or another's.
+
+    ``kind``: a dataclass of plain values that all have defaults.
+    """
+    try:
+        return kind(**json.loads(stored or "{}"))
+    except (TypeError, ValueError):
+        return kind()
+
+
+def stored_cursor(cursor: Any) -> str:
+    """``cursor``, a dataclass of plain values, for Dagster to keep."""
+    return json.dumps(asdict(cursor))
 
 
 @contextmanager

@@ -6,14 +6,13 @@ cannot be published for days would be money spent on a text that its topic may o
 a finished draft goes out is ``publish_rate``'s.
 """
 
-from sqlalchemy import Connection, bindparam, func, select, text
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import Text
+from sqlalchemy import Connection, func, select, text
 
 from content_pipeline.core.publish_rate import Issued, PublishRate, drafts_wanted
 from content_pipeline.core.states import WORKABLE, PageJobState
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Selection
+from content_pipeline.ledger.lines import waking
 from content_pipeline.ledger.schema import SCHEMA
 
 HELD_AT_ONCE = 5_000
@@ -169,20 +168,7 @@ def _paid_for(rate: PublishRate) -> str:
     return f"{rate.drafts_ahead_days} {days} ahead of that (schedule.drafts_ahead_days)"
 
 
-# In the order of the line. A job that another transaction holds is moving anyway.
-_WAKE = text(
-    f"""
-    WITH line AS (
-        SELECT page_job_id FROM {SCHEMA}.page_jobs j
-        WHERE j.site = :site AND {_WAITS} AND j.next_attempt_at > clock_timestamp()
-          AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
-        ORDER BY j.priority DESC, j.next_attempt_at, j.page_job_id
-        LIMIT :most FOR UPDATE SKIP LOCKED
-    )
-    UPDATE {SCHEMA}.page_jobs j SET next_attempt_at = clock_timestamp() FROM line l
-    WHERE j.page_job_id = l.page_job_id
-    """  # noqa: S608 - only our own constants are put in
-).bindparams(bindparam("topics", type_=ARRAY(Text)))
+_WAKE = waking(_WAITS)
 
 
 def wake(

@@ -8,14 +8,13 @@ handed out that a crash could lose: what is public, and what is on its way out, 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import Text
+from sqlalchemy import Connection, func, select, text, update
 
 from content_pipeline.core.publish_rate import Issued, PublishRate, free_now, turn_at
 from content_pipeline.core.states import PageJobState
 from content_pipeline.ledger.jobs import PageJob
 from content_pipeline.ledger.leases import Selection
+from content_pipeline.ledger.lines import waking
 from content_pipeline.ledger.schema import SCHEMA, page_jobs, pages, sites
 
 
@@ -145,20 +144,7 @@ def let_wait(connection: Connection, job: PageJob, rate: PublishRate, turn: date
     )
 
 
-# In the order of the line. A job that another transaction holds is moving anyway.
-_WAKE = text(
-    f"""
-    WITH line AS (
-        SELECT page_job_id FROM {SCHEMA}.page_jobs j
-        WHERE j.site = :site AND {_WAITS} AND j.next_attempt_at > clock_timestamp()
-          AND (CAST(:topics AS text[]) IS NULL OR j.topic_key = ANY(CAST(:topics AS text[])))
-        ORDER BY j.priority DESC, j.next_attempt_at, j.page_job_id
-        LIMIT :most FOR UPDATE SKIP LOCKED
-    )
-    UPDATE {SCHEMA}.page_jobs j SET next_attempt_at = clock_timestamp() FROM line l
-    WHERE j.page_job_id = l.page_job_id
-    """  # noqa: S608 - only our own constants are put in
-).bindparams(bindparam("topics", type_=ARRAY(Text)))
+_WAKE = waking(_WAITS)
 
 
 def wake(

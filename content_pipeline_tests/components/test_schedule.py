@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from content_pipeline.components import planned_runs
 from content_pipeline.components.planned_runs import PlanCursor
+from content_pipeline.components.sensor_ticks import kept_cursor, stored_cursor
 from content_pipeline.core.states import PageJobState, Stage
 from content_pipeline.ledger import nightly_plans
 from content_pipeline.operations.repair import retry
@@ -416,5 +417,5 @@ def test_what_was_not_asked_for_within_a_day_is_left_to_the_next_plan(make_site:
 
 @pytest.mark.parametrize("stored", [None, "", "of another sensor", '{"place": 1}'])
 def test_a_cursor_that_is_not_understood_begins_anew(stored: str | None) -> None:
-    assert PlanCursor.of(stored) == PlanCursor()
-    assert PlanCursor.of(PlanCursor(plan_id=3, number=4).stored()).number == 4
+    assert kept_cursor(PlanCursor, stored) == PlanCursor()
+    assert kept_cursor(PlanCursor, stored_cursor(PlanCursor(plan_id=3, number=4))).number == 4
